@@ -25,6 +25,8 @@ constexpr std::array<Unit, 10> kUnits{{{"", 1},
                                        {"GB", 1e9},
                                        {"TB", 1e12}}};
 
+constexpr double kMost_bytes = 9.0e18;
+
 }  // namespace
 
 Result<uint64_t> parse_bytes(std::string_view text) {
@@ -33,8 +35,13 @@ Result<uint64_t> parse_bytes(std::string_view text) {
   std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
   while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
   if (err == std::errc{} && std::isfinite(number) && number >= 0)
-    for (const auto& [name, factor] : kUnits)
-      if (name == unit && number * factor < 9.0e18) return static_cast<uint64_t>(number * factor);
+    for (const auto& [name, factor] : kUnits) {
+      if (name != unit) continue;
+      if (number * factor < kMost_bytes) return static_cast<uint64_t>(number * factor);
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("'{}' is too large: sizes are below {:.0f}TiB", text,
+                              std::floor(kMost_bytes / 1099511627776.0)));
+    }
   return fail(ErrorCode::kInvalid,
               fmt::format("'{}' is not a size: write a number and a unit, as in 64MiB", text));
 }

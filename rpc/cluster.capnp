@@ -162,20 +162,20 @@ struct CoreShare {
 struct UnitShare {
   # What a task has of a shared unit, what was predicted of it and what it was seen to do.
   unit @0 :UInt32;             # of its node's shared units
-  milli @1 :UInt32;
+  milli @1 :UInt32;            # 0: it waits, and has no unit
   memoryBytes @2 :UInt64;      # 0: not counted
   predictedBy @3 :Text;
   predictedMilli @4 :UInt32;   # that it would use if nothing held it back
   predictedS @5 :Node.Measure; # its run time then
   usedMilli @6 :Node.Measure;
   leftS @7 :Node.Measure;      # until it is done, as predicted now, with what it has
-  promiseLeftS @8 :Node.Measure;
+  promiseLeftS @8 :Node.Measure;  # at its end, if it has ended
   policy @9 :Text;
   neighbours @10 :List(UInt64);  # other tasks on the unit
   preemptions @11 :UInt32;
   gpu @12 :Text;               # UUID of the unit; empty: it is of cores
   slowDowns @13 :List(SlowDown);  # beside each of the neighbours
-  promise @14 :Text;           # on trial, made, made on trial, not made; empty: there is none
+  promise @14 :Text;           # on trial, made, made on trial, not made; of an ended task kept, broken, void; empty: there is none
 }
 
 struct SlowDown {

@@ -37,7 +37,9 @@ void write_unit_share(const ShownShare& share, const std::string& policy,
               "nothing tells it", out.initPredictedS());
   write_known(share.used_milli, "it has not been measured yet", out.initUsedMilli());
   write_known(share.left_s, "it cannot be told", out.initLeftS());
-  write_known(share.promise_left_s, "there is no promise", out.initPromiseLeftS());
+  write_known(share.promise_left_s,
+              share.promise.empty() ? "there is no promise" : "the promise is not made",
+              out.initPromiseLeftS());
   out.setPromise(share.promise);
   out.setPolicy(policy);
   auto neighbours = out.initNeighbours(static_cast<unsigned>(share.neighbours.size()));

@@ -157,13 +157,7 @@ kj::Promise<void> TaskService::historyTasks(HistoryTasksContext context) {
 
 std::optional<ShownShare> TaskService::share_of(const Task& task) const {
   if (auto share = caller_->core().shares.share_of(task.id)) return share;
-  if (!task.share) return std::nullopt;
-  ShownShare shown{.given = *task.share, .forecast = {}, .neighbours = {}};
-  shown.forecast.by = task.share->predicted_by;
-  shown.forecast.predicted.milli = task.share->predicted_milli;
-  shown.forecast.predicted.run_s = task.share->predicted_s;
-  if (task.share->used_milli > 0) shown.used_milli = task.share->used_milli;
-  return shown;
+  return ended_share(caller_->core().state, task);
 }
 
 kj::Promise<void> TaskService::taskShow(TaskShowContext context) {

@@ -34,8 +34,12 @@ Result<int64_t> parse_duration_ms(std::string_view text) {
   const auto [end, err] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
   if (err == std::errc{} && number >= 0)  // NaN compares false
-    for (const auto& [name, ms] : kUnits)
-      if (name == unit && number * ms <= kMaxMs) return std::llround(number * ms);
+    for (const auto& [name, ms] : kUnits) {
+      if (name != unit) continue;
+      if (number * ms <= kMaxMs) return std::llround(number * ms);
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("'{}' is longer than ten years, {:.0f}d", text, kMaxMs / 86400e3));
+    }
   return fail(
       ErrorCode::kInvalid,
       fmt::format("'{}' is not a duration: write a number and ms, s, m, h or d, as in 30s", text));

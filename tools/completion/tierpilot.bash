@@ -30,7 +30,9 @@ _tierpilot_options() {
 _tierpilot_values() {
   local line=$1 word=$2
   case "$line" in
-    *[a-z]"|"[a-z]*)
+    *"{"[a-z]*,*"}"*)
+      compgen -W "$(grep -o '{[a-z][^}]*}' <<<"$line" | head -1 | tr '{,}' ' ')" -- "$word" ;;
+    *[a-z]"|"[a-zA-Z]*)
       compgen -W "$(grep -o -m1 '[a-z-]*|[a-z|-]*' <<<"$line" | tr '|' ' ')" -- "$word" ;;
     *" FILE"* | *" PATH"* | *" TASKS.json"*) compgen -f -- "$word" ;;
     *" DIR"*) compgen -d -- "$word" ;;
@@ -48,7 +50,7 @@ _tierpilot() {
       grep -E -m1 -e "^ *(-[a-zA-Z],)?$before " | sed 's/\(  *--[a-z-]* [^ ]*\).*/\1 /')
     mapfile -t COMPREPLY < <(_tierpilot_values "$line" "$word")
     # A flag has two spaces and its text behind it, anything else the kind of its value.
-    [[ $line == *"$before "[A-Za-z]* ]] && return
+    [[ $line == *"$before "[A-Za-z{]* ]] && return
   fi
   if [[ $word == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$({ echo "$help"; _tierpilot_help "$1"; } |

@@ -329,10 +329,8 @@ void add_evaluate(CLI::App& policy, Context& context) {
   auto* command = policy.add_subcommand(
       "evaluate", "policies on a suite of simulated workloads, and a bound that none can beat");
   auto options = std::make_shared<Options>();
-  auto* suite = command
-                    ->add_option("--suite", options->suite,
-                                 "quick, short, full, wide, quality, gangs or sharing")
-                    ->type_name("NAME")
+  auto* suite = command->add_option("--suite", options->suite, "what the policies are compared on")
+                    ->type_name("quick|short|full|wide|quality|gangs|sharing")
                     ->capture_default_str();
   add_scene_options(*command, options->scene)->excludes(suite);
   auto* policies = command->add_option("--policies", options->policies, "policies to compare");

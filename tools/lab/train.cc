@@ -262,7 +262,7 @@ void add_train(CLI::App& policy, Context& context) {
       ->type_name("FILE")
       ->needs(history);
   command->add_option("--suite", options->suite, "to evaluate them on in the end")
-      ->type_name("NAME")
+      ->type_name("quick|short|full|wide")
       ->capture_default_str();
   command->add_option("--plots", options->plots, "write the learning curve as SVG")
       ->type_name("FOLDER");

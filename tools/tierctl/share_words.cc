@@ -7,32 +7,41 @@
 
 #include "base/bytes.h"
 #include "base/files/open_to_read.h"
+#include "tools/cluster/duration.h"
 
 namespace tierpilot::tierctl {
 namespace {
 
 constexpr uint32_t kWhole = 1000;
+constexpr int64_t kLeastPromise_ms = 1000;
 constexpr size_t kMostCardBytes = 64 * 1024;
 
-Status parse_share(const std::string& words, TaskSpec& task) {
+struct ParsedShare {
+  uint32_t milli = 0;
+  uint64_t memory_bytes = 0;
+};
+
+Result<ParsedShare> parse_share(const std::string& words) {
   const size_t colon = words.find(':');
   const auto milli = words.substr(0, colon);
   const auto wrong = [&](const std::string& why) {
     return fail(ErrorCode::kInvalid, fmt::format("share '{}': {}", words, why));
   };
+  ParsedShare share;
   if (milli != "auto") {
     const auto [end, error] =
-        std::from_chars(milli.data(), milli.data() + milli.size(), task.share.milli);
-    if (error != std::errc() || end != milli.data() + milli.size() || task.share.milli == 0 ||
-        task.share.milli > kWhole)
+        std::from_chars(milli.data(), milli.data() + milli.size(), share.milli);
+    if (error != std::errc() || end != milli.data() + milli.size() || share.milli == 0 ||
+        share.milli > kWhole)
       return wrong(fmt::format("write auto, or thousandths of a unit from 1 to {}", kWhole));
   }
-  if (colon == words.npos) return {};
+  if (colon == words.npos) return share;
   const auto bytes = parse_bytes(words.substr(colon + 1));
-  if (!bytes || *bytes == 0) return wrong("what follows ':' is no size such as 2GiB");
-  if (task.memory_bytes > 0) return wrong("the memory is given twice");
-  task.memory_bytes = *bytes;
-  return {};
+  if (!bytes) return wrong("behind ':' " + bytes.error().message);
+  if (*bytes == 0)
+    return wrong("no memory is no share: write a size such as 2GiB, or leave ':' out");
+  share.memory_bytes = *bytes;
+  return share;
 }
 
 Result<std::string> read_card(const std::string& path) {
@@ -46,6 +55,20 @@ Result<std::string> read_card(const std::string& path) {
 
 }  // namespace
 
+Result<int64_t> parse_promise_ms(std::string_view text) {
+  auto promise_ms = parse_duration_ms(text);
+  if (promise_ms && *promise_ms < kLeastPromise_ms)
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("'{}' is too short for a promise: ask for 1 s or more, or for none", text));
+  return promise_ms;
+}
+
+std::string share_fault(const std::string& words) {
+  const auto parsed = parse_share(words);
+  return parsed ? "" : parsed.error().message;
+}
+
 Status apply(const ShareWords& words, TaskSpec& task) {
   auto& share = task.share;
   if (words.share.empty()) {
@@ -57,7 +80,13 @@ Status apply(const ShareWords& words, TaskSpec& task) {
         "a class, a promise and a model card are for a task with a share: say --share auto");
   }
   share.wanted = true;
-  if (auto parsed = parse_share(words.share, task); !parsed) return parsed;
+  const auto parsed = parse_share(words.share);
+  if (!parsed) return tl::unexpected(parsed.error());
+  share.milli = parsed->milli;
+  if (parsed->memory_bytes > 0 && task.memory_bytes > 0)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("share '{}': the memory is given twice", words.share));
+  if (parsed->memory_bytes > 0) task.memory_bytes = parsed->memory_bytes;
   share.latency_sensitive =
       words.job_class == "latency-sensitive" || (words.job_class.empty() && words.promise_ms > 0);
   if (words.promise_ms > 0 && !share.latency_sensitive)

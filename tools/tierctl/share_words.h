@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "model/task_spec.h"
@@ -10,7 +11,7 @@
 namespace tierpilot::tierctl {
 
 struct ShareWords {
-  std::string share;  // "auto", "400", "400:2GiB"; empty: none is wanted
+  std::string share;  // "auto", "400", "400:2GiB", "auto:2GiB"; empty: none is wanted
   std::string
       job_class;  // "latency-sensitive", "best-effort"; empty: by whether there is a promise
   int64_t promise_ms = 0;  // 0: none
@@ -18,6 +19,11 @@ struct ShareWords {
   std::string card_file;
   std::string card;  // its text, if it is not in a file
 };
+
+// As parse_duration_ms; one that is too short for anything is none.
+Result<int64_t> parse_promise_ms(std::string_view text);
+// What is wrong with a share that is written down; empty: nothing.
+std::string share_fault(const std::string& words);
 
 // Moves the estimate from the gang's, which it is not then. kInvalid names what is wrong.
 Status apply(const ShareWords& words, TaskSpec& task);

@@ -103,6 +103,7 @@ ShareWords read_share(Fields& fields) {
   ShareWords words;
   fields.with("share", [&](const auto& v, const auto& at) {
     words.share = v.is_number_unsigned() ? v.dump() : text(v, at);
+    if (auto fault = share_fault(words.share); !fault.empty()) throw Wrong{at, fault};
   });
   fields.with("class", [&](const auto& v, const auto& at) {
     words.job_class = text(v, at);
@@ -110,7 +111,7 @@ ShareWords read_share(Fields& fields) {
       throw Wrong{at, "must be latency-sensitive or best-effort"};
   });
   fields.with("promise", [&](const auto& v, const auto& at) {
-    words.promise_ms = quantity(v, at, "seconds or a duration as in \"30s\"", parse_duration_ms);
+    words.promise_ms = quantity(v, at, "seconds or a duration as in \"30s\"", parse_promise_ms);
   });
   fields.with("promise_on_trial", [&](const auto& v, const auto& at) {
     if (!v.is_boolean()) throw Wrong{at, "must be true or false"};

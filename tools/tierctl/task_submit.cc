@@ -129,9 +129,11 @@ void add_gang_options(CLI::App& sub, GangSpec& gang, GangWords& words) {
 
 void add_share_options(CLI::App& sub, ShareWords& words, CLI::Option& units) {
   auto* share = sub.add_option("--share", words.share,
-                               "a part of a unit that tasks share, in thousandths of its compute; "
-                               "auto: as much as it is predicted to use")
-                    ->type_name("auto|MILLI[:BYTES]")
+                               "a part of a unit that tasks share, in thousandths of its compute, "
+                               "or auto, as much as it is predicted to use; behind either, of its "
+                               "memory")
+                    ->type_name("{auto|MILLI}[:BYTES]")
+                    ->check(share_fault)
                     ->excludes(&units);
   sub.add_option("--class", words.job_class,
                  "latency-sensitive goes before best-effort and takes from its shares (default "
@@ -139,7 +141,11 @@ void add_share_options(CLI::App& sub, ShareWords& words, CLI::Option& units) {
       ->check(CLI::IsMember({"latency-sensitive", "best-effort"}))
       ->needs(share);
   auto* promise = add_duration(sub, "--promise", words.promise_ms,
-                               "it is to be done so long after now, or is refused")
+                               "it is to be done so long after now, or is refused (1s or more)")
+                      ->check([](const std::string& text) {
+                        const auto promise_ms = parse_promise_ms(text);
+                        return promise_ms ? "" : promise_ms.error().message;
+                      })
                       ->needs(share);
   sub.add_flag("--promise-on-trial", words.promise_on_trial,
                "not refused where the promise may be kept: it is made, or not, once what was "

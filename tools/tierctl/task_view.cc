@@ -7,6 +7,35 @@ namespace tierpilot::tierctl {
 
 using nlohmann::ordered_json;
 
+namespace {
+
+bool waits_for_unit(const ordered_json& share) {
+  return share["milli"] == 0;
+}
+
+Table unit_share_table(const ordered_json& share) {
+  Table table{.title = "Share of a unit", .rows = "/task/unit_share"};
+  if (!waits_for_unit(share))
+    table.columns = {{"Unit of its node", "/unit"},
+                     {"GPU", "/gpu"},
+                     {"Thousandths", "/milli", Format::kNumber},
+                     {"Memory", "/memory_bytes", Format::kBytes}};
+  table.columns.insert(table.columns.end(),
+                       {{"Predicted by", "/predicted_by"},
+                        {"Predicted thousandths", "/predicted_milli", Format::kNumber},
+                        {"Predicted run, s", "/predicted_s", Format::kNumber},
+                        {"Measured thousandths", "/used_milli", Format::kNumber},
+                        {"Left, s", "/left_s", Format::kNumber},
+                        {"Promise", "/promise"},
+                        {"Left of the promise, s", "/promise_left_s", Format::kNumber},
+                        {"Beside tasks", "/neighbours"},
+                        {"Gave its share up", "/preemptions", Format::kNumber},
+                        {"Policy", "/policy"}});
+  return table;
+}
+
+}  // namespace
+
 ordered_json task_json(wire::Task::Reader task) {
   auto json = message_json(task);
   const auto since_submit = [&](int64_t at_ms) {
@@ -14,6 +43,8 @@ ordered_json task_json(wire::Task::Reader task) {
   };
   json["wait_ms"] = since_submit(task.getStartedMs());
   json["response_ms"] = since_submit(task.getFinishedMs());
+  if (auto& share = json["unit_share"]; share.is_object() && waits_for_unit(share))
+    share["unit"] = nullptr;
   return json;
 }
 
@@ -85,23 +116,8 @@ std::vector<Table> share_tables(const ordered_json& task) {
     auto& columns = tables.back().columns;
     columns.insert(columns.end(), gains.begin(), gains.end());
   }
-  if (task["unit_share"].is_object())
-    tables.push_back({.title = "Share of a unit",
-                      .rows = "/task/unit_share",
-                      .columns = {{"Unit of its node", "/unit"},
-                                  {"GPU", "/gpu"},
-                                  {"Thousandths", "/milli", Format::kNumber},
-                                  {"Memory", "/memory_bytes", Format::kBytes},
-                                  {"Predicted by", "/predicted_by"},
-                                  {"Predicted thousandths", "/predicted_milli", Format::kNumber},
-                                  {"Predicted run, s", "/predicted_s", Format::kNumber},
-                                  {"Measured thousandths", "/used_milli", Format::kNumber},
-                                  {"Left, s", "/left_s", Format::kNumber},
-                                  {"Promise", "/promise"},
-                                  {"Left of the promise, s", "/promise_left_s", Format::kNumber},
-                                  {"Beside tasks", "/neighbours"},
-                                  {"Gave its share up", "/preemptions", Format::kNumber},
-                                  {"Policy", "/policy"}}});
+  if (const auto& share = task["unit_share"]; share.is_object())
+    tables.push_back(unit_share_table(share));
   if (task["unit_share"].is_object() && !task["unit_share"]["slow_downs"].empty())
     tables.push_back({.title = "Of its speed it is thought to keep, beyond what its share takes",
                       .rows = "/task/unit_share/slow_downs",

@@ -108,8 +108,10 @@ void add_order(CLI::App& unit, Context& context, const char* verb, const char* h
 void add_unit(CLI::App& app, Context& context) {
   auto* unit = app.add_subcommand("unit", "compute units and their failures");
   unit->require_subcommand(1);
-  on_chosen(*unit->add_subcommand("list", "all units, who has them, how often they fail"), context,
-            [&context](ClusterConnection& connection) { return list(context, connection); });
+  on_chosen(
+      *unit->add_subcommand(
+          "list", "units of gangs and GPUs that are shared: who has them, how often they fail"),
+      context, [&context](ClusterConnection& connection) { return list(context, connection); });
   add_by_name(*unit, context, "show", "one unit and its last failures", show);
   add_order(*unit, context, "drain", "gangs get it no more; who has it keeps it");
   add_order(*unit, context, "resume", "gangs get it again; what counted against it is forgotten");

@@ -11,9 +11,8 @@
 #include "base/memory_wish.h"
 #include "base/utf8.h"
 #include "coordinator/core/gangs/gang_plan.h"
+#include "coordinator/core/queue/share_admission.h"
 #include "model/swap_room.h"
-#include "policies/sharing/card/card_reader.h"
-#include "policies/sharing/share.h"
 
 namespace tierpilot {
 namespace {
@@ -278,34 +277,6 @@ Status refuse_cycle(const std::vector<TaskSpec>& specs, const Dependencies& depe
   return fail(ErrorCode::kInvalid, "the dependencies form a cycle: " + text);
 }
 
-Status check_share(const TaskSpec& spec, const std::string& who) {
-  const auto& share = spec.share;
-  const auto refuse = [&](std::string why) {
-    return fail(ErrorCode::kInvalid, who + ": " + std::move(why));
-  };
-  if (!share.wanted) return {};
-  if (spec.is_gang() || spec.is_elastic())
-    return refuse("a gang or an elastic task has units of its own: leave out 'share'");
-  if (spec.units != 1) return refuse("a share is of one unit: leave out 'units'");
-  if (share.milli > sharing::kWholeUnit)
-    return refuse(fmt::format("a share of {} thousandths: ask for 1 to {}, or for auto",
-                              share.milli, sharing::kWholeUnit));
-  if (share.promise_ms < 0 || share.estimate_ms < 0)
-    return refuse("the promise and the estimate must not be in the past");
-  if (share.promise_ms > 0 && !share.latency_sensitive)
-    return refuse("a promise is for the class latency-sensitive: best-effort tasks get none");
-  if (share.promise_on_trial && share.promise_ms == 0)
-    return refuse("it is to be on trial for a promise, and asks for none: add 'promise'");
-  if (share.promise_ms > 0 && spec.swap_room_bytes > 0)
-    return refuse(
-        "a promise is not made to a task with room for swapping, as nobody knows when others give "
-        "that back: leave out one of them");
-  if (share.model_card.empty()) return {};
-  if (auto card = sharing::read_card(share.model_card); !card)
-    return refuse("its model card: " + card.error().message);
-  return {};
-}
-
 }  // namespace
 
 Result<Dependencies> admit(const std::vector<TaskSpec>& specs, const Catalog& catalog,
@@ -325,7 +296,7 @@ Result<Dependencies> admit(const std::vector<TaskSpec>& specs, const Catalog& ca
     if (auto ok = check_fits(specs[i], who, catalog, registry); !ok)
       return tl::unexpected(ok.error());
     if (auto ok = check_gang(specs[i], who, registry); !ok) return tl::unexpected(ok.error());
-    if (auto ok = check_share(specs[i], who); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_share(specs[i], who, registry); !ok) return tl::unexpected(ok.error());
   }
   uint64_t ranks = 0;
   for (const auto& spec : specs) ranks += spec.gang.most_ranks();

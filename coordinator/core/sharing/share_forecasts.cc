@@ -80,9 +80,11 @@ ShareForecast ShareForecasts::by_user(const TaskSpec& spec, const UnitFeatures& 
   auto forecast = said_by_user(spec);
   if (spec.share.model_card.empty()) return forecast;
   const auto* said = said_by_card(spec, unit);
-  const auto why = said          ? said->why
-                   : !predictor_ ? std::string("no predictor is installed")
-                                 : std::string("it cannot be read");
+  const bool no_gpu = spec.has_gpu_share() && unit.gpu == sharing::GpuFeatures{};
+  const auto why = !predictor_ ? std::string("no predictor is installed")
+                   : !said     ? std::string("it cannot be read")
+                   : no_gpu    ? std::string("no GPU that is shared is up, whose kind it takes")
+                               : said->why;
   const bool user_tells = spec.share.milli > 0 || spec.share.estimate_ms > 0;
   forecast.by = fmt::format(
       "{}; its model card tells nothing: {}",
@@ -108,7 +110,7 @@ const sharing::JobPrediction* ShareForecasts::said_by_card(const TaskSpec& spec,
                                                            const UnitFeatures& unit) const {
   auto* const known = known_card(spec);
   if (!known) return nullptr;
-  const std::pair key(unit.gpu, unit.speed.times);
+  const std::tuple key(spec.share.engine, unit.gpu, unit.speed.times);
   auto said = known->by_unit.find(key);
   if (said == known->by_unit.end())
     said =

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -74,8 +75,8 @@ class ShareForecasts {
   struct KnownCard {
     std::optional<sharing::ModelCard> card;  // nothing: it cannot be read
     std::string model;
-    std::map<std::pair<sharing::GpuFeatures, double>, sharing::JobPrediction>
-        by_unit;  // and its speed
+    // The engine, the kind of GPU and the speed: of a GPU that is not known, no core's.
+    std::map<std::tuple<Engine, sharing::GpuFeatures, double>, sharing::JobPrediction> by_unit;
   };
   // Null: there is none, or nothing to predict by.
   KnownCard* known_card(const TaskSpec& spec) const;

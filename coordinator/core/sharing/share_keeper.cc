@@ -119,8 +119,7 @@ void ShareKeeper::pump() {
 bool ShareKeeper::look_at(Task& task, Units& now) {
   const auto job = waiting_job(task, now);
   if (job.predicted.empty()) {
-    task.reason = fmt::format("waiting for a node with {} that are shared: none is up",
-                              task.spec.has_gpu_share() ? "GPUs" : "cores");
+    task.reason = "waiting for " + missing_units(task.spec);
     return false;
   }
   if (const auto blocked = state_.blocked_by(task); !blocked.empty()) {
@@ -132,10 +131,13 @@ bool ShareKeeper::look_at(Task& task, Units& now) {
     const bool no_swap_room = std::none_of(
         now.nodes.begin(), now.nodes.end(),
         [&](const NodeRecord* node) { return node->has_swap_room(task.spec.swap_room_bytes); });
+    const auto memory = too_little_memory(now.live, job);
     task.reason =
         no_swap_room
             ? fmt::format("waiting for room for swapping: no node with shared units has {} left",
                           format_bytes(task.spec.swap_room_bytes))
+        : !memory.empty()
+            ? "waiting for " + memory
             : "waiting for a share of a unit: none has enough left beside jobs that it would not "
               "slow too much, nor they it";
     return false;

@@ -27,13 +27,16 @@ struct ShownShare {
   UnitShare given;
   ShareForecast forecast;
   std::optional<double> used_milli;
-  std::optional<double> left_s;  // with what it has
-  std::optional<double> promise_left_s;
-  std::string promise;  // what became of it; empty: there is none
+  std::optional<double> left_s;          // with what it has
+  std::optional<double> promise_left_s;  // at its end, if it has ended
+  std::string promise;                   // what became of it; empty: there is none
   std::vector<uint64_t> neighbours;
   std::vector<SlowDown> slow_downs;  // beside each of them
   bool tells_pace = false;           // of which the slow-downs can be learned
 };
+
+// Of a task that has ended, as far as it is known; nothing: it had none and was promised nothing.
+std::optional<ShownShare> ended_share(const ClusterState& state, const Task& task);
 
 class ShareKeeper {
  public:
@@ -58,7 +61,7 @@ class ShareKeeper {
   Status check_promises(std::vector<TaskSpec>& specs);
   // Those that have parts of a GPU, by its unit id.
   std::vector<uint64_t> sharers_of(const std::string& unit) const;
-  // Nothing: it has none.
+  // Nothing: it has none, or has ended.
   std::optional<ShownShare> share_of(uint64_t task) const;
   // Those that gave their share up for another one.
   uint64_t preemptions() const { return preemptions_; }
@@ -103,6 +106,8 @@ class ShareKeeper {
   RunCorrection correction(const TaskSpec& spec) const;
   ShareForecast forecast(const TaskSpec& spec, const UnitFeatures& unit) const;
   Units units(bool open_only) const;
+  // For nobody, where something speaks against new work on them.
+  void close_unsound(Units& units) const;
   // As it is known; on trial, as it is hoped to be.
   sharing::LiveJob known_job(const Task& task, const Holder& holder) const;
   sharing::LiveJob live_job(const Task& task, const Holder& holder) const;

@@ -9,12 +9,25 @@
 #include "policies/sharing/live/trial.h"
 
 namespace tierpilot {
+namespace {
+
+std::string refusal(const std::string& who, double promise_s, const std::string& why,
+                    double earliest_s, bool may_be_on_trial) {
+  return fmt::format(
+      "task {}: a promise of {} s cannot be made: {}{}{}", who, promise_s, why,
+      earliest_s > 0 ? fmt::format("; ask for {:.0f} s or more, or for no promise", earliest_s + 1)
+                     : "",
+      may_be_on_trial ? "; or let it be on trial, as it may be kept" : "");
+}
+
+}  // namespace
 
 Status ShareKeeper::check_promises(std::vector<TaskSpec>& specs) {
   const bool any = std::any_of(specs.begin(), specs.end(),
                                [](const TaskSpec& spec) { return spec.share.promise_ms > 0; });
   if (!any) return {};
-  const auto now = units(true);
+  auto now = units(true);
+  close_unsound(now);
   std::vector<sharing::WaitingJob> ahead;
   for (const uint64_t id : waiting_for_shares(state_.tasks)) {
     const auto& task = *state_.tasks.find(id);
@@ -36,20 +49,20 @@ Status ShareKeeper::check_promise(TaskSpec& spec, const std::string& who, const 
                                ? static_cast<double>(spec.share.promise_ms) / 1e3
                                : sharing::kNoPromise;
   auto job = waiting_job(0, spec, promise_s, now);
-  if (job.predicted.empty()) return {};  // nobody can tell yet
   const auto admission = policy_->admit(now.live, ahead, job);
   if (!admission.admitted) {
     auto hoped = sharing::hoped(job);
-    const bool may_be_kept = policy_->admit(now.live, ahead, hoped).admitted;
+    // Without a unit nothing speaks against a trial, which begins on one.
+    const bool may_be_kept =
+        job.predicted.empty() || policy_->admit(now.live, ahead, hoped).admitted;
     if (!may_be_kept || !spec.share.promise_on_trial)
       return fail(ErrorCode::kExhausted,
-                  fmt::format("task {}: a promise of {:.0f} s cannot be made: {}{}{}", who,
-                              promise_s, admission.reason,
-                              admission.earliest_s > 0
-                                  ? fmt::format("; ask for {:.0f} s or more, or for no promise",
-                                                admission.earliest_s + 1)
-                                  : "",
-                              may_be_kept ? "; or let it be on trial, as it may be kept" : ""));
+                  refusal(who, promise_s,
+                          job.predicted.empty()
+                              ? fmt::format("it needs {}; ask again once that is different",
+                                            missing_units(spec))
+                              : admission.reason,
+                          admission.earliest_s, may_be_kept));
     job = std::move(hoped);
   } else {
     spec.share.promise_on_trial = false;

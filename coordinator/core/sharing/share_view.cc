@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "coordinator/core/sharing/promise_words.h"
 #include "coordinator/core/sharing/share_keeper.h"
 #include "coordinator/core/sharing/share_waits.h"
 
@@ -26,20 +27,6 @@ sharing::Sharer as_sharer(const TaskSpec& spec, const ShareForecast& forecast, u
           .traffic_bytes_s = forecast.traffic_bytes_s};
 }
 
-std::string promise_words(const Task& task) {
-  if (task.spec.share.promise_ms == 0) return {};
-  if (!task.spec.share.promise_on_trial) return "made";
-  switch (task.share ? task.share->trial_end : TrialEnd::kNone) {
-    case TrialEnd::kNone:
-      return "on trial";
-    case TrialEnd::kMade:
-      return "made on trial";
-    case TrialEnd::kNotMade:
-      break;
-  }
-  return "not made: it takes too long for it";
-}
-
 // As refusals name it.
 std::string type_name(const std::string& type, const UnitFeatures& unit) {
   std::string name = type;
@@ -48,6 +35,10 @@ std::string type_name(const std::string& type, const UnitFeatures& unit) {
   // What is as fast, and less surely so, is another type: promises differ.
   if (unit.speed.sd != CoreSpeed{}.sd) name += fmt::format(", {:.0f} % off", 100 * unit.speed.sd);
   return name;
+}
+
+bool has(const sharing::LiveNode& node, const std::string& type) {
+  return std::any_of(node.begin(), node.end(), [&](const auto& unit) { return unit.type == type; });
 }
 
 // Nothing speaks against new work on it. Of groups of cores nothing is told.
@@ -168,8 +159,15 @@ sharing::WaitingJob ShareKeeper::waiting_job(uint64_t id, const TaskSpec& spec,
   const auto corrected_by = correction(spec);
   const auto usual = forecasts_.of(spec, usual_unit(spec), corrected_by);
   job.sharer = as_sharer(spec, usual, usual.predicted.milli);
+  if (!spec.node.empty()) {
+    const auto own = std::find_if(units.nodes.begin(), units.nodes.end(),
+                                  [&](const auto* node) { return node->facts.name == spec.node; });
+    if (own == units.nodes.end()) return job;
+    job.only_node = static_cast<size_t>(own - units.nodes.begin());
+  }
   for (const auto& [name, type] : units.types)
-    if (type.engine == spec.share.engine)
+    if (type.engine == spec.share.engine &&
+        (!job.only_node || has(units.live[*job.only_node], name)))
       job.predicted.emplace(name, forecasts_.of(spec, type.features, corrected_by).predicted);
   return job;
 }
@@ -180,6 +178,12 @@ sharing::WaitingJob ShareKeeper::waiting_job(const Task& task, const Units& unit
   job = sharing::hoped(std::move(job));
   if (sharing::is_hopeless(job)) job.promise_left_s = sharing::kNoPromise;
   return job;
+}
+
+void ShareKeeper::close_unsound(Units& units) const {
+  for (size_t n = 0; n < units.live.size(); ++n)
+    for (size_t u = 0; u < units.live[n].size(); ++u)
+      if (!is_sound(state_.units, *units.nodes[n], u)) units.live[n][u].type.clear();
 }
 
 std::vector<sharing::LiveNode> ShareKeeper::open_to(const Task& task, const Units& units) const {
@@ -209,9 +213,26 @@ std::vector<uint64_t> ShareKeeper::sharers_of(const std::string& unit) const {
   return sharers;
 }
 
+std::optional<ShownShare> ended_share(const ClusterState& state, const Task& task) {
+  ShownShare shown;
+  shown.promise = promise_words(task);
+  if (!task.share && shown.promise.empty()) return std::nullopt;
+  if (const double left_s = promise_left_s(state, task); left_s < sharing::kNoPromise)
+    shown.promise_left_s = left_s;
+  shown.forecast.by = "nothing: it never had a share";
+  shown.forecast.predicted.milli = 0;
+  if (!task.share) return shown;
+  shown.given = *task.share;
+  shown.forecast.by = task.share->predicted_by;
+  shown.forecast.predicted.milli = task.share->predicted_milli;
+  shown.forecast.predicted.run_s = task.share->predicted_s;
+  if (task.share->used_milli > 0) shown.used_milli = task.share->used_milli;
+  return shown;
+}
+
 std::optional<ShownShare> ShareKeeper::share_of(uint64_t id) const {
   const auto* task = state_.tasks.find(id);
-  if (!task || !task->spec.is_shared()) return std::nullopt;
+  if (!task || !task->spec.is_shared() || is_ended(task->state)) return std::nullopt;
   ShownShare shown;
   if (task->share) shown.given = *task->share;
   shown.promise = promise_words(*task);
@@ -219,7 +240,7 @@ std::optional<ShownShare> ShareKeeper::share_of(uint64_t id) const {
     shown.promise_left_s = left_s;
   const auto found = holders_.find(id);
   if (found == holders_.end()) {
-    shown.given.milli = 0;  // it waits
+    shown.given = {.preemptions = shown.given.preemptions};  // it waits
     shown.forecast = forecast(task->spec, usual_unit(task->spec));
     return shown;
   }

@@ -1,7 +1,10 @@
 #include "coordinator/core/sharing/share_waits.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "base/bytes.h"
 #include "policies/sharing/live/share_policy.h"
 
 namespace tierpilot {
@@ -16,10 +19,35 @@ std::vector<uint64_t> waiting_for_shares(const TaskBook& tasks) {
 
 double promise_left_s(const ClusterState& state, const Task& task) {
   const bool is_not_made = task.share && task.share->trial_end == TrialEnd::kNotMade;
-  if (task.spec.share.promise_ms == 0 || is_not_made) return sharing::kNoPromise;
-  return static_cast<double>(task.submitted_ms + task.spec.share.promise_ms -
-                             state.clock.wall_ms()) /
-         1e3;
+  const bool has_ended = is_ended(task.state);
+  if (task.spec.share.promise_ms == 0 || is_not_made || (has_ended && is_on_trial(task)))
+    return sharing::kNoPromise;
+  const int64_t at_ms = has_ended ? task.finished_ms : state.clock.wall_ms();
+  return static_cast<double>(task.submitted_ms + task.spec.share.promise_ms - at_ms) / 1e3;
+}
+
+std::string missing_units(const TaskSpec& spec) {
+  const char* const what = spec.has_gpu_share() ? "GPUs" : "cores";
+  if (spec.node.empty()) return fmt::format("a node with {} that are shared: none is up", what);
+  return fmt::format("{} that are shared on node '{}': it is not up, is closed or shares none",
+                     what, spec.node);
+}
+
+std::string too_little_memory(const std::vector<sharing::LiveNode>& nodes,
+                              const sharing::WaitingJob& job) {
+  uint64_t most = 0, least_needed = UINT64_MAX;
+  for (size_t n = 0; n < nodes.size(); ++n)
+    for (const auto& unit : nodes[n]) {
+      const auto predicted = job.predicted.find(unit.type);
+      if (predicted == job.predicted.end() || job.only_node.value_or(n) != n) continue;
+      const uint64_t needed = job.memory_bytes_on(predicted->second);
+      if (needed <= unit.whole.memory_bytes) return {};
+      most = std::max(most, unit.whole.memory_bytes);
+      least_needed = std::min(least_needed, needed);
+    }
+  if (least_needed == UINT64_MAX) return {};
+  return fmt::format("a unit with {} of memory: the most that one has is {}",
+                     format_bytes(least_needed), format_bytes(most));
 }
 
 }  // namespace tierpilot

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "coordinator/core/cluster_state.h"
+#include "policies/sharing/live/live_unit.h"
 
 namespace tierpilot {
 
@@ -17,8 +19,15 @@ inline bool is_on_trial(const Task& task) {
          (!task.share || task.share->trial_end == TrialEnd::kNone);
 }
 
-// Until the time by which it was promised to end; sharing::kNoPromise where nothing was.
+// Until the time by which it was promised to end, now or at its end; sharing::kNoPromise where
+// nothing was.
 double promise_left_s(const ClusterState& state, const Task& task);
+
+// What it waits for where there is no unit that will do.
+std::string missing_units(const TaskSpec& spec);
+// The same where no unit has as much memory; empty: one has.
+std::string too_little_memory(const std::vector<sharing::LiveNode>& nodes,
+                              const sharing::WaitingJob& job);
 
 inline double boot_s(const ClusterState& state) {
   return static_cast<double>(state.clock.boot_ns()) / 1e9;

@@ -22,15 +22,16 @@ bool ends_before(const LiveJob& a, const LiveJob& b) {
 
 // A unit and who has a claim on it: best-effort jobs give way.
 struct Claims {
+  size_t node = 0;
   const LiveUnit* unit = nullptr;
   std::vector<LiveJob> jobs;  // by their ends
 };
 
 std::vector<Claims> claims_on(const std::vector<LiveNode>& nodes) {
   std::vector<Claims> all;
-  for (const auto& node : nodes)
-    for (const auto& unit : node) {
-      auto& claims = all.emplace_back(Claims{&unit, {}});
+  for (size_t n = 0; n < nodes.size(); ++n)
+    for (const auto& unit : nodes[n]) {
+      auto& claims = all.emplace_back(Claims{n, &unit, {}});
       for (const auto& job : unit.jobs)
         if (job.job_class == JobClass::kLatencySensitive) claims.jobs.push_back(job);
       std::stable_sort(claims.jobs.begin(), claims.jobs.end(), ends_before);
@@ -46,6 +47,11 @@ uint32_t room_beside(std::span<const LiveJob> jobs, uint32_t whole, const Sharer
   for (const auto& job : jobs)
     taken += needed_milli(job, neighbours.kept(job, newcomer).lower_beside(upper_ratio(job)));
   return whole - std::min(whole, taken);
+}
+
+bool has_memory_beside(std::span<const LiveJob> jobs, const LiveUnit& unit, uint64_t bytes) {
+  for (const auto& job : jobs) bytes += job.share.memory_bytes;
+  return bytes <= unit.whole.memory_bytes;
 }
 
 // Of its run where it may have so much of the unit.
@@ -71,6 +77,7 @@ Plan plan_on(const Claims& claims, const WaitingJob& job, const Predicted& predi
     const double at_s = ended == 0 ? 0 : end_of(all[ended - 1]);
     if (at_s >= soonest.end_s) break;  // nothing that begins later ends sooner
     const auto there = all.subspan(ended);
+    if (!has_memory_beside(there, *claims.unit, job.memory_bytes_on(predicted))) continue;
     const Neighbours neighbours(retained, there);
     if (!neighbours.bear(job.sharer, {})) continue;
     const uint32_t room = room_beside(there, claims.unit->whole.milli, job.sharer, retained);
@@ -91,11 +98,17 @@ struct Choice {
   Claims* claims = nullptr;
 };
 
+// With nobody else there.
+bool may_run_on(const Claims& claims, const WaitingJob& job, const Predicted& predicted) {
+  return job.only_node.value_or(claims.node) == claims.node &&
+         job.memory_bytes_on(predicted) <= claims.unit->whole.memory_bytes;
+}
+
 Choice soonest_for(std::vector<Claims>& all, const WaitingJob& job, const Retained& retained) {
   Choice best;
   for (auto& claims : all) {
     const auto predicted = job.predicted.find(claims.unit->type);
-    if (predicted == job.predicted.end()) continue;
+    if (predicted == job.predicted.end() || !may_run_on(claims, job, predicted->second)) continue;
     const auto plan = plan_on(claims, job, predicted->second, retained);
     if (plan.end_s < best.plan.end_s) best = {plan, &claims};
   }
@@ -109,7 +122,8 @@ void claim(const Choice& choice, const WaitingJob& job) {
   placed.job_class = job.job_class;
   placed.sharer = job.sharer;
   placed.need_milli = choice.plan.milli;
-  placed.share.milli = choice.plan.milli;
+  placed.share = {choice.plan.milli,
+                  job.memory_bytes_on(job.predicted.at(choice.claims->unit->type))};
   placed.left_upper_s = choice.plan.end_s;
   placed.promise_left_s = job.promise_left_s;
   auto& jobs = choice.claims->jobs;
@@ -124,7 +138,8 @@ Admission FittedPolicy::admit(const std::vector<LiveNode>& nodes,
   for (const auto& [type, predicted] : job.predicted)
     if (predicted.run_upper_s <= 0)
       return {false, 0,
-              "its run time on " + type + " is not known, so that nothing can be promised"};
+              "its run time on " + type +
+                  " is not known, so that nothing can be promised: give an estimate"};
   auto claims = claims_on(nodes);
   for (const auto& other : ahead) {
     if (other.job_class != JobClass::kLatencySensitive) continue;
@@ -132,13 +147,13 @@ Admission FittedPolicy::admit(const std::vector<LiveNode>& nodes,
       claim(choice, other);
   }
   const auto choice = soonest_for(claims, job, retained_);
-  if (!choice.claims) return {false, 0, "no unit of a type that it could run on"};
+  if (!choice.claims) return {false, 0, "there is no unit that it could run on"};
   if (choice.plan.end_s <= job.promise_left_s)
     return {true, choice.plan.end_s,
             fmt::format("it can be done after {:.0f} s", choice.plan.end_s)};
   return {false, choice.plan.end_s,
-          fmt::format("with 95 % certainty it is done after {:.0f} s, not {:.0f}",
-                      choice.plan.end_s, job.promise_left_s)};
+          fmt::format("with 95 % certainty it is done after {:.0f} s, not {:g}", choice.plan.end_s,
+                      job.promise_left_s)};
 }
 
 }  // namespace tierpilot::sharing

@@ -35,10 +35,6 @@ Needed needed_for(const WaitingJob& job, const Predicted& predicted) {
   return {needed_speed(predicted.run_upper_s, job.promise_left_s), upper_ratio(predicted)};
 }
 
-uint64_t memory_for(const WaitingJob& job, const Predicted& predicted) {
-  return job.asked.memory_bytes > 0 ? job.asked.memory_bytes : predicted.memory_bytes;
-}
-
 std::optional<Start> beside_others(const std::vector<LiveNode>& nodes, const WaitingJob& job,
                                    const Retained& retained) {
   std::optional<Start> best;
@@ -54,7 +50,7 @@ std::optional<Start> beside_others(const std::vector<LiveNode>& nodes, const Wai
       const double kept = neighbours.kept(job.sharer, job.id).lower_beside(needed.upper);
       const auto wish = wish_for(job, predicted->second, kept, kAim);
       const auto free = unit.free();
-      const uint64_t bytes = memory_for(job, predicted->second);
+      const uint64_t bytes = job.memory_bytes_on(predicted->second);
       if (free.milli < wish.least || free.memory_bytes < bytes) continue;
       const uint32_t milli = std::min(free.milli, std::max(wish.least, wish.whole));
       const double gain = neighbours.gain(job.sharer, speed_with(milli, wish.whole));
@@ -92,6 +88,15 @@ LiveUnit without_surplus(LiveUnit unit, const Sharer& newcomer, const Retained& 
   return unit;
 }
 
+// What it is given, and at whose cost. `lent`: some have more than they need.
+std::string reason_for(const WaitingJob& job, const Taken& from_best_effort, bool lent) {
+  const bool in_place = from_best_effort.milli > 0 || !from_best_effort.preempted.empty();
+  std::string reason = job.is_promised() ? "what keeps its promise" : "what it needs";
+  if (lent) reason += ", of what others have beyond their needs";
+  if (in_place) reason += fmt::format("{} in the place of best-effort jobs", lent ? " and" : ",");
+  return reason;
+}
+
 // From those that have more than they need for their promises, and from best-effort jobs, where
 // that ends the fewest and loses the least.
 std::optional<Start> in_their_place(const std::vector<LiveNode>& nodes, const WaitingJob& job,
@@ -104,18 +109,22 @@ std::optional<Start> in_their_place(const std::vector<LiveNode>& nodes, const Wa
       const auto predicted = job.predicted.find(unit.type);
       if (predicted == job.predicted.end()) continue;
       const auto needed = needed_for(job, predicted->second);
-      std::vector<uint64_t> apart;  // who bears no more
+      std::vector<uint64_t> apart;  // who bears no more, or holds memory
       std::vector<std::pair<uint64_t, uint32_t>> lent;
       LiveUnit rest = without_surplus(unit, job.sharer, retained, aim, lent);
       while (const auto* other = Neighbours(retained, rest.jobs).in_the_way(as_live(job), needed)) {
         apart.push_back(other->id);
         std::erase_if(rest.jobs, [id = other->id](const LiveJob& each) { return each.id == id; });
       }
+      const uint64_t bytes = job.memory_bytes_on(predicted->second);
+      for (const uint64_t id : who_frees_memory(rest, bytes)) {
+        apart.push_back(id);
+        std::erase_if(rest.jobs, [&](const LiveJob& each) { return each.id == id; });
+      }
       const double speed =
           Neighbours(retained, rest.jobs).kept(job.sharer, job.id).lower_beside(needed.upper);
       const auto wish = wish_for(job, predicted->second, speed, aim);
       const auto free = rest.free();
-      const uint64_t bytes = memory_for(job, predicted->second);
       if (speed < needed.speed || free.memory_bytes < bytes) continue;
       if (!Neighbours(retained, rest.jobs).bear(job.sharer, needed)) continue;
       // Others would be slowed too much.
@@ -133,12 +142,13 @@ std::optional<Start> in_their_place(const std::vector<LiveNode>& nodes, const Wa
       const auto cost = std::tuple(taken.preempted.size(), lost_s);
       if (cost >= best_cost) continue;
       best_cost = cost;
+      auto reason = reason_for(job, taken, !lent.empty());
       best = Start{n,
                    u,
                    {wish.least, bytes},
                    std::move(taken.left),
                    std::move(taken.preempted),
-                   "what keeps its promise, in the place of best-effort jobs"};
+                   std::move(reason)};
     }
   return best;
 }

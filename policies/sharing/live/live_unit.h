@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,11 +66,15 @@ struct WaitingJob {
   JobClass job_class = JobClass::kBestEffort;
   Sharer sharer;
   std::map<std::string, Predicted> predicted;  // by type of unit; others will not do
+  std::optional<size_t> only_node;             // by index: no other will do
   Share asked;                                 // by its user; 0 thousandths: as predicted
   double promise_left_s = kNoPromise;
   double waited_s = 0;
 
   bool is_promised() const { return promise_left_s < kNoPromise; }
+  uint64_t memory_bytes_on(const Predicted& unit) const {
+    return asked.memory_bytes > 0 ? asked.memory_bytes : unit.memory_bytes;
+  }
 };
 
 // How fast a job runs with so much of what it needs, 0 to 1.

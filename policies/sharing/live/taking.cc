@@ -49,4 +49,16 @@ Taken take_from_best_effort(const LiveUnit& unit, uint32_t wanted_milli, uint32_
   return taken;
 }
 
+std::vector<uint64_t> who_frees_memory(const LiveUnit& unit, uint64_t wanted_bytes) {
+  uint64_t free_bytes = unit.free().memory_bytes;
+  std::vector<uint64_t> ended;
+  for (const auto& job : cheapest_first(unit)) {
+    if (free_bytes >= wanted_bytes) break;
+    if (job.share.memory_bytes == 0) continue;
+    free_bytes += job.share.memory_bytes;
+    ended.push_back(job.id);
+  }
+  return free_bytes >= wanted_bytes ? ended : std::vector<uint64_t>{};
+}
+
 }  // namespace tierpilot::sharing

@@ -22,4 +22,8 @@ struct Taken {
 // an end now would cost them.
 Taken take_from_best_effort(const LiveUnit& unit, uint32_t wanted_milli, uint32_t least_milli);
 
+// The best-effort jobs that have to end so that so much memory is free, those first that lose least
+// by it; nobody, where it is free already or cannot be.
+std::vector<uint64_t> who_frees_memory(const LiveUnit& unit, uint64_t wanted_bytes);
+
 }  // namespace tierpilot::sharing

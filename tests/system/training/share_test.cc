@@ -113,6 +113,9 @@ TEST_F(ShareTest, PromisesAreMadeKeptAndRefused) {
       submit({"--share", "auto", "--name", "late", "--estimate", "100s", "--promise", "60s"}, 100);
   EXPECT_NE(refused.code, 0);
   EXPECT_NE(refused.err.find("ask for"), std::string::npos) << refused.err << refused.out;
+  const auto nowhere = submit({"--share", "100", "--engine", "gpu", "--promise", "10m"}, 100);
+  EXPECT_NE(nowhere.code, 0);
+  EXPECT_NE(nowhere.err.find("none is up"), std::string::npos) << nowhere.err << nowhere.out;
   // Three seconds of work and a long time for it: a part of the unit is enough.
   const auto promised =
       accepted({"--share", "auto", "--name", "soon", "--estimate", "5s", "--promise", "40s"}, 300);
@@ -120,6 +123,9 @@ TEST_F(ShareTest, PromisesAreMadeKeptAndRefused) {
   EXPECT_LE(task["finished_ms"].get<double>() - task["submitted_ms"].get<double>(), 40'000);
   EXPECT_EQ(shown(best_effort)["state"], "running") << "it had to shrink, and no more";
   EXPECT_EQ(task["unit_share"]["predicted_by"], "its user");
+  EXPECT_TRUE(task["unit_share"]["promise"].get<std::string>().starts_with("kept: done after "))
+      << task["unit_share"];
+  EXPECT_GT(task["unit_share"]["promise_left_s"].get<double>(), 0);
   EXPECT_GT(task["unit_share"]["used_milli"].get<double>(), 0);
   ASSERT_TRUE(eventually([&] { return milli(best_effort) > 700; })) << shown(best_effort).dump(2);
   open_gate();

@@ -20,6 +20,12 @@ TEST(Bytes, RefusesWhatIsNotASize) {
   }
 }
 
+TEST(Bytes, SaysThatOneIsTooLarge) {
+  for (const char* text : {"99999999999999999999", "99999999TiB"})
+    EXPECT_NE(parse_bytes(text).error().message.find("is too large"), std::string::npos) << text;
+  EXPECT_EQ(parse_bytes("12x").error().message.find("too large"), std::string::npos);
+}
+
 TEST(Bytes, Prints) {
   EXPECT_EQ(format_bytes(512), "512 B");
   EXPECT_EQ(format_bytes(64u << 20), "64.0 MiB");

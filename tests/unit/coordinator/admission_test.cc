@@ -167,6 +167,40 @@ TEST_F(Admission, NoPromiseIsMadeToATaskWithRoomForSwapping) {
   EXPECT_THAT(refused({task}).message, HasSubstr("a promise is not made"));
 }
 
+TEST_F(Admission, RefusesPromisesThatNobodyCouldMean) {
+  auto task = spec();
+  task.share = {.wanted = true, .milli = 100, .latency_sensitive = true};
+  for (const int64_t ms : {int64_t{1}, int64_t{999}, int64_t{-1}, INT64_MIN, INT64_MAX}) {
+    task.share.promise_ms = ms;
+    EXPECT_THAT(refused({task}).message, HasSubstr("from 1 s to ten years")) << ms;
+  }
+  task.share.promise_ms = 1;
+  EXPECT_THAT(refused({task}).message, HasSubstr("a promise of 0.001 s"));
+  for (const int64_t ms : {int64_t{1000}, int64_t{3650} * 86'400'000}) {
+    task.share.promise_ms = ms;
+    EXPECT_TRUE(admit({task}, catalog_, registry_)) << ms;
+  }
+}
+
+TEST_F(Admission, RefusesAShareOfMoreMemoryThanAUnitHas) {
+  NodeFacts facts{"b", 2, 4, 1 << 30, 1 << 20, "unix:/b", 1};
+  facts.shared_units = {{"gpu/X", 1, 100 << 20, "GPU-a"}, {"cpu", 1, 50 << 20}};
+  (*registry_.add(facts))->life = NodeLife::kUp;
+  auto task = spec();
+  task.share = {.wanted = true, .engine = Engine::kGpu, .milli = 100};
+  task.memory_bytes = 200 << 20;
+  EXPECT_THAT(refused({task}).message, HasSubstr("no GPU that is shared has more than 100.0 MiB"));
+  task.node = "b";
+  EXPECT_THAT(refused({task}).message, HasSubstr("on node 'b' has more than 100.0 MiB"));
+  task.memory_bytes = 100 << 20;
+  EXPECT_TRUE(admit({task}, catalog_, registry_));
+  task.share.engine = Engine::kCpu;
+  EXPECT_THAT(refused({task}).message, HasSubstr("more than 50.0 MiB"));
+  task.node.clear();
+  registry_.slots().remember("c", 2);
+  EXPECT_TRUE(admit({task}, catalog_, registry_)) << "it may fit the one that is yet to join";
+}
+
 TEST_F(Admission, RefusesOperationsThatWouldMakeNonsenseOfSpeeds) {
   auto task = spec();
   for (const double operations : {1e-300, 0.5, 1e300, -1.0}) {

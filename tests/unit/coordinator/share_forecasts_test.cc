@@ -327,6 +327,18 @@ TEST(ShareForecasts, APredictorThatKnowsNoGpuSaysSo) {
   EXPECT_NE(forecasts.of(spec).by.find("cannot be read"), std::string::npos);
 }
 
+// A GPU that nobody knows is no core.
+TEST(ShareForecasts, ACardTellsOfTheEngineThatIsAskedFor) {
+  ShareForecasts forecasts(shipped(true));
+  const auto on_gpu = with_a_card_on_gpus();
+  auto on_cores = on_gpu;
+  on_cores.share.engine = Engine::kCpu;
+  ASSERT_EQ(forecasts.of(on_cores).by, "its model card");
+  const auto forecast = forecasts.of(on_gpu);
+  EXPECT_NE(forecast.by.find("no GPU that is shared is up"), std::string::npos) << forecast.by;
+  EXPECT_EQ(forecast.predicted.run_s, 0);
+}
+
 TEST(ShareForecasts, TheInstalledPredictorTellsOfTheGpuThatItKnowsAndOfNoOther) {
   const auto predictor = shipped(true);
   ShareForecasts forecasts(predictor);

@@ -22,6 +22,14 @@ TEST(Duration, RefusesWhatIsNoDuration) {
   }
 }
 
+TEST(Duration, SaysThatOneIsTooLong) {
+  for (const char* text : {"10000000h", "3651d", "1e300h"})
+    EXPECT_NE(parse_duration_ms(text).error().message.find("longer than ten years, 3650d"),
+              std::string::npos)
+        << text;
+  EXPECT_TRUE(parse_duration_ms("3650d"));
+}
+
 TEST(Duration, PrintsTheUnitThatFits) {
   EXPECT_EQ(format_duration_ns(0), "0 ns");
   EXPECT_EQ(format_duration_ns(850), "850 ns");

@@ -138,7 +138,9 @@ class Server final : public wire::Cluster::Server {
   kj::Promise<void> taskShow(TaskShowContext context) override {
     std::lock_guard lock(state_.mutex);
     const uint64_t id = context.getParams().getId();
-    fill_task(context.getResults().initTask(), id, state_of(id));
+    auto task = context.getResults().initTask();
+    fill_task(task, id, state_of(id));
+    if (state_.shares.contains(id)) task.initUnitShare().setMilli(state_.shares.at(id));
     return kj::READY_NOW;
   }
   kj::Promise<void> taskWait(TaskWaitContext context) override {

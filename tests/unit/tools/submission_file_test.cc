@@ -61,6 +61,19 @@ TEST(SubmissionFile, ReadsPromisesThatMayBeOnTrial) {
         << wrong;
 }
 
+TEST(SubmissionFile, ReadsSharesWithAndWithoutMemory) {
+  const auto submission = parse_submission(R"({"tasks": [
+    {"command": ["tune"], "share": "auto:1GiB"}, {"command": ["tune"], "share": "300:2GiB"},
+    {"command": ["tune"], "share": "auto", "promise": 1}]})",
+                                           "tasks.json");
+  ASSERT_TRUE(submission) << submission.error().message;
+  EXPECT_TRUE((*submission)[0].share.wanted);
+  EXPECT_EQ((*submission)[0].share.milli, 0u);
+  EXPECT_EQ((*submission)[0].memory_bytes, 1u << 30);
+  EXPECT_EQ((*submission)[1].share.milli, 300u);
+  EXPECT_EQ((*submission)[2].share.promise_ms, 1000);
+}
+
 TEST(SubmissionFile, ReadsWhatIsToGetBetterInAnElasticTask) {
   const auto submission = parse_submission(R"({"tasks": [
     {"command": ["fit"], "elastic": "1:4", "weight": 2.5, "measure": "val:accuracy:up",
@@ -97,6 +110,18 @@ TEST(SubmissionFile, EveryMistakeIsNamedWithItsPlace) {
       {"{\"tasks\": 1e999}", {"file", "malformed JSON"}},
       {one_task(R"("mem_tier": "far")"), {"file: tasks[0].mem_tier: ", "interleave:W1,W2"}},
       {one_task(R"("mem_tier": 3)"), {"file: tasks[0].mem_tier: ", "must be a string"}},
+      {one_task(R"("share": "")"), {"file: tasks[0].share: ", "write auto, or thousandths"}},
+      {one_task(R"("share": "0")"), {"file: tasks[0].share: ", "write auto, or thousandths"}},
+      {one_task(R"("share": "500:0")"), {"file: tasks[0].share: ", "no memory is no share"}},
+      {one_task(R"("share": "500:much")"), {"file: tasks[0].share: ", "'much' is not a size"}},
+      {one_task(R"("share": "500:99999999999999999999")"),
+       {"file: tasks[0].share: ", "'99999999999999999999' is too large"}},
+      {one_task(R"("share": "auto", "promise": 0)"),
+       {"file: tasks[0].promise: ", "'0' is too short for a promise"}},
+      {one_task(R"("share": "auto", "promise": "1ms")"),
+       {"file: tasks[0].promise: ", "'1ms' is too short for a promise"}},
+      {one_task(R"("share": "auto", "promise": "10000000h")"),
+       {"file: tasks[0].promise: ", "'10000000h' is longer than ten years"}},
       {"[]", {"file: ", "must be an object"}},
       {"{}", {"file: tasks: ", "at least one task"}},
       {R"({"tasks": []})", {"file: tasks: ", "at least one task"}},

@@ -134,6 +134,36 @@ TEST_F(Tierctl, SubmitPassesTheMemoryTierOnAndRefusesUnknownOnes) {
   EXPECT_EQ(fake_.state.submits.size(), 1u);
 }
 
+TEST_F(Tierctl, SubmitNamesWhatIsWrongWithAShareOrAPromise) {
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"--share", ""}, "write auto, or thousandths"},
+      {{"--share", "500:0"}, "no memory is no share"},
+      {{"--share", "500:99999999999999999999"}, "is too large"},
+      {{"--share", "auto", "--promise", "0s"}, "'0s' is too short for a promise"},
+      {{"--share", "auto", "--promise", "1ms"}, "ask for 1 s or more"},
+      {{"--share", "auto", "--promise", "10000000h"}, "longer than ten years"}};
+  for (const auto& [options, cause] : cases) {
+    std::vector<std::string> words{"task", "submit"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--", "true"});
+    const auto refused = at(words);
+    EXPECT_EQ(refused.code, kExitUsage) << cause;
+    EXPECT_NE(refused.err.find(cause), std::string::npos) << refused.err;
+  }
+  EXPECT_TRUE(fake_.state.submits.empty());
+}
+
+TEST_F(Tierctl, ATaskThatWaitsForAShareHasNoUnit) {
+  add_tasks({"queued", "running"});
+  fake_.state.shares = {{1, 0}, {2, 300}};
+  const auto waits = at({"task", "show", "1"}).out, runs = at({"task", "show", "2"}).out;
+  EXPECT_NE(waits.find("Share of a unit"), std::string::npos) << waits;
+  EXPECT_EQ(waits.find("Unit of its node"), std::string::npos) << waits;
+  EXPECT_NE(runs.find("Unit of its node"), std::string::npos) << runs;
+  EXPECT_TRUE(at({"task", "show", "1", "-j"}).value()["task"]["unit_share"]["unit"].is_null());
+  EXPECT_EQ(at({"task", "show", "2", "-j"}).value()["task"]["unit_share"]["unit"], 0);
+}
+
 TEST_F(Tierctl, PauseAndResumeShowTheTask) {
   add_tasks({"running"});
   const auto paused = at({"task", "pause", "1", "-j"}).value()["task"];

@@ -1,0 +1,83 @@
+#include "coordinator/core/queue/share_admission.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+#include "policies/sharing/card/card_reader.h"
+#include "policies/sharing/share.h"
+
+namespace tierpilot {
+namespace {
+
+// The most that a unit of its engine has, on the node that it wants if it wants one; 0: none does.
+uint64_t most_shared_memory(const TaskSpec& spec, const Registry& registry) {
+  uint64_t most = 0;
+  for (const auto& [name, node] : registry.all())
+    for (const auto& unit : node.facts.shared_units)
+      if (unit.engine() == spec.share.engine && (spec.node.empty() || spec.node == name))
+        most = std::max(most, unit.memory_bytes);
+  return most;
+}
+
+// Without units that are known the task waits.
+Status check_fits(const TaskSpec& spec, const std::string& who, const Registry& registry) {
+  if (spec.node.empty() && !registry.knows_all_shapes()) return {};
+  const uint64_t most = most_shared_memory(spec, registry);
+  if (most == 0 || spec.memory_bytes <= most) return {};
+  return fail(
+      ErrorCode::kInvalid,
+      fmt::format("{}: asks for {} of memory, and no {} that is shared{} has more than {}", who,
+                  format_bytes(spec.memory_bytes), spec.has_gpu_share() ? "GPU" : "group of cores",
+                  spec.node.empty() ? "" : " on node '" + spec.node + "'", format_bytes(most)));
+}
+
+Status check_promise(const TaskSpec& spec, const std::string& who) {
+  const auto& share = spec.share;
+  constexpr int64_t kLeastPromise_ms = 1000;
+  constexpr int64_t kMostPromise_ms = int64_t{3650} * 24 * 3600 * 1000;
+  const auto refuse = [&](const std::string& why) {
+    return fail(ErrorCode::kInvalid, who + ": " + why);
+  };
+  if (share.promise_ms == 0)
+    return share.promise_on_trial
+               ? refuse("it is to be on trial for a promise, and asks for none: add 'promise'")
+               : Status{};
+  if (share.promise_ms < kLeastPromise_ms || share.promise_ms > kMostPromise_ms)
+    return refuse(fmt::format("a promise of {} s: ask for one from 1 s to ten years",
+                              static_cast<double>(share.promise_ms) / 1e3));
+  if (!share.latency_sensitive)
+    return refuse("a promise is for the class latency-sensitive: best-effort tasks get none");
+  if (spec.swap_room_bytes > 0)
+    return refuse(
+        "a promise is not made to a task with room for swapping, as nobody knows when others give "
+        "that back: leave out one of them");
+  return {};
+}
+
+}  // namespace
+
+Status check_share(const TaskSpec& spec, const std::string& who, const Registry& registry) {
+  const auto& share = spec.share;
+  const auto refuse = [&](std::string why) {
+    return fail(ErrorCode::kInvalid, who + ": " + std::move(why));
+  };
+  if (!share.wanted) return {};
+  if (spec.is_gang() || spec.is_elastic())
+    return refuse("a gang or an elastic task has units of its own: leave out 'share'");
+  if (spec.units != 1) return refuse("a share is of one unit: leave out 'units'");
+  if (share.milli > sharing::kWholeUnit)
+    return refuse(fmt::format("a share of {} thousandths: ask for 1 to {}, or for auto",
+                              share.milli, sharing::kWholeUnit));
+  if (share.estimate_ms < 0) return refuse("the estimate must not be in the past");
+  if (auto ok = check_promise(spec, who); !ok) return ok;
+  if (auto ok = check_fits(spec, who, registry); !ok) return ok;
+  if (share.model_card.empty()) return {};
+  if (auto card = sharing::read_card(share.model_card); !card)
+    return refuse("its model card: " + card.error().message);
+  return {};
+}
+
+}  // namespace tierpilot

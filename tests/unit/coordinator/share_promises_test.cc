@@ -1,0 +1,169 @@
+// Which promises are made when tasks come, and what is said of them once tasks have ended.
+#include "tests/unit/coordinator/share_fixture.h"
+
+namespace tierpilot::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class SharePromisesTest : public ShareKeeperTest {
+ protected:
+  std::string refusal(const TaskSpec& spec) {
+    const auto receipt = submit({spec});
+    EXPECT_FALSE(receipt);
+    return receipt ? "" : receipt.error().message;
+  }
+  static TaskSpec on_gpu(TaskSpec spec) {
+    spec.share.engine = Engine::kGpu;
+    return spec;
+  }
+  void join_gpu(uint64_t memory_bytes = 1 << 30) {
+    auto facts = CoreTest::facts("g1");
+    facts.shared_units = {{"gpu/X", 1, memory_bytes, "GPU-a"}};
+    ASSERT_TRUE(membership_->join(facts, std::make_shared<FakeNode>(), {}, {}));
+  }
+  void restart_coordinator() {
+    flush();
+    keeper_.reset();
+    checkpoints_.reset();
+    restart();
+    make_keeper("share");
+    keeper_->begin();
+  }
+  // It runs for so long, and ends so.
+  ShownShare after(uint64_t id, int seconds, const TaskExit& how) {
+    pump();
+    pass(seconds);
+    EXPECT_TRUE(exit("n1", {id, 1}, how));
+    flush();
+    return ended(id);
+  }
+  ShownShare ended(uint64_t id) {
+    const auto task = stored(id);
+    EXPECT_TRUE(task && is_ended(task->state));
+    EXPECT_FALSE(keeper_->share_of(id)) << "it has no share any more";
+    return ended_share(*state_, *task).value_or(ShownShare{});
+  }
+};
+
+TEST_F(SharePromisesTest, NoneIsMadeWhileNoNodeIsUpThatCouldKeepIt) {
+  for (const int estimate_s : {0, 60})
+    EXPECT_THAT(refusal(on_gpu(promised("train", 100, estimate_s, 600))),
+                AllOf(HasSubstr("'train'"), HasSubstr("a promise of 600 s cannot be made"),
+                      HasSubstr("GPUs that are shared: none is up")));
+  join_gpu();
+  EXPECT_TRUE(submit({on_gpu(promised("train", 100, 60, 600))}));
+  EXPECT_THAT(refusal(on_gpu(promised("train", 100, 0, 600))), HasSubstr("not known"));
+  state_->registry.set_order("n1", {NodeOrder::Kind::kCordoned});
+  EXPECT_THAT(refusal(promised("tune", 900, 60, 600)), HasSubstr("cores that are shared"));
+  state_->registry.set_order("n1", {NodeOrder::Kind::kNone});
+  EXPECT_TRUE(submit({promised("tune", 900, 60, 600)}));
+}
+
+TEST_F(SharePromisesTest, OnTrialItWaitsForANodeWithoutAPromise) {
+  auto spec = on_gpu(promised("train", 100, 60, 600));
+  EXPECT_THAT(refusal(spec), HasSubstr("let it be on trial"));
+  spec.share.promise_on_trial = true;
+  const auto id = accept(spec);
+  EXPECT_EQ(keeper_->share_of(id)->promise, "on trial");
+}
+
+TEST_F(SharePromisesTest, WhatWasMadeStaysMadeWhileNoNodeIsBack) {
+  const auto id = accept(promised("a", 900, 60, 600));
+  restart_coordinator();
+  const auto shown = keeper_->share_of(id);
+  ASSERT_TRUE(shown);
+  EXPECT_EQ(shown->promise, "made");
+  EXPECT_NEAR(shown->promise_left_s.value_or(0), 600, 1);
+  EXPECT_THAT(refusal(promised("b", 100, 10, 600)), HasSubstr("none is up"));
+  node_ = join_sharing("n1", 1);
+  pump();
+  EXPECT_EQ(task(id).state, TaskState::kRunning);
+  EXPECT_EQ(keeper_->share_of(id)->promise, "made");
+}
+
+TEST_F(SharePromisesTest, OfATaskForANodeOnlyThatOneCounts) {
+  join_sharing("n2", 1);
+  auto first = promised("a", 1000, 100, 250), second = promised("b", 1000, 100, 250);
+  first.node = second.node = "n2";
+  accept(first);
+  EXPECT_THAT(refusal(second), HasSubstr("cannot be made"));
+  second.node = "n1";
+  accept(second);
+  state_->registry.set_order("n2", {NodeOrder::Kind::kCordoned});
+  auto third = promised("c", 100, 10, 600);
+  third.node = "n2";
+  EXPECT_THAT(refusal(third), HasSubstr("node 'n2'"));
+}
+
+TEST_F(SharePromisesTest, AGpuThatIsNotSoundKeepsNone) {
+  join_gpu();
+  const auto spec = on_gpu(promised("train", 100, 60, 600));
+  state_->units.say_unhealthy("g1", {{"g1/gpu/GPU-a", "MPS hangs"}});
+  EXPECT_THAT(refusal(spec), HasSubstr("cannot be made"));
+  state_->units.say_unhealthy("g1", {});
+  EXPECT_TRUE(submit({spec}));
+}
+
+TEST_F(SharePromisesTest, WhatNoUnitHasTheMemoryForSaysSo) {
+  auto spec = on_gpu(shared("train", 600));
+  spec.memory_bytes = uint64_t{2} << 30;
+  const auto early = accept(spec);
+  join_gpu();
+  pump();
+  EXPECT_THAT(task(early).reason, AllOf(HasSubstr("2.0 GiB"), HasSubstr("1.0 GiB")));
+  EXPECT_THAT(refusal(spec), AllOf(HasSubstr("2.0 GiB"), HasSubstr("more than 1.0 GiB")));
+  auto fits = on_gpu(shared("train", 600));
+  fits.memory_bytes = uint64_t{1} << 30;
+  accept(fits);
+}
+
+TEST_F(SharePromisesTest, WhoWasDoneInTimeTellsByHowMuch) {
+  const auto shown = after(accept(promised("a", 900, 60, 300)), 81, success());
+  EXPECT_THAT(shown.promise,
+              AllOf(HasSubstr("kept: done after 81.0 s of 300"), HasSubstr("219.0 s early")));
+  EXPECT_NEAR(shown.promise_left_s.value_or(0), 219, 0.1);
+  EXPECT_EQ(shown.forecast.by, "its user");
+}
+
+TEST_F(SharePromisesTest, WhoWasLateTellsByHowMuch) {
+  const auto shown = after(accept(promised("a", 900, 60, 300)), 330, success());
+  EXPECT_THAT(shown.promise, AllOf(HasSubstr("broken"), HasSubstr("30.0 s late")));
+  EXPECT_NEAR(shown.promise_left_s.value_or(0), -30, 0.1);
+}
+
+TEST_F(SharePromisesTest, WhoFailedBrokeIt) {
+  const auto id = accept(promised("a", 900, 60, 300));
+  const auto shown = after(id, 12, failure(1));
+  EXPECT_THAT(shown.promise, HasSubstr("broken: the task failed after 12.0 s of 300"));
+  restart_coordinator();
+  EXPECT_THAT(ended(id).promise, HasSubstr("broken: the task failed after 12.0 s of 300"));
+}
+
+TEST_F(SharePromisesTest, WhoWasCancelledVoidsIt) {
+  const auto id = accept(promised("a", 900, 60, 300));
+  state_->registry.set_order("n1", {NodeOrder::Kind::kCordoned});
+  pass(1);
+  lifecycle_->cancel(id, nullptr);
+  flush();
+  EXPECT_THAT(ended(id).promise, HasSubstr("void"));
+  EXPECT_THAT(ended(id).forecast.by, HasSubstr("never"));
+}
+
+TEST_F(SharePromisesTest, WhatWasOnTrialAtTheEndWasNotMade) {
+  auto spec = promised("a", 900, 100, 120);
+  spec.share.promise_on_trial = true;
+  const auto shown = after(accept(spec), 2, success());
+  EXPECT_THAT(shown.promise, HasSubstr("not made"));
+  EXPECT_FALSE(shown.promise_left_s);
+}
+
+TEST_F(SharePromisesTest, WhoAskedForNoneTellsOfNone) {
+  const auto shown = after(accept(shared("a", 400)), 2, success());
+  EXPECT_EQ(shown.promise, "");
+  EXPECT_EQ(shown.given.milli, 400u);
+}
+
+}  // namespace
+}  // namespace tierpilot::testing
