@@ -7,6 +7,11 @@
 #include <utility>
 
 namespace tierpilot::swap {
+namespace {
+
+constexpr int64_t kOfInterpreter = 1 << 20;  // that it takes beside tensors
+
+}  // namespace
 
 int64_t StepWatch::since_begin_ns() const {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_).count();
@@ -25,6 +30,7 @@ void StepWatch::begin(bool closely) {
   delay_ = delay();
   passes_ns_ = passes_stall_ns_ = waited_ns_ = 0;
   stall_ns_ = pending_stall_ns_ = peak_bytes_ = other_bytes_ = 0;
+  interval_most_ = interval_rise_ = 0;
   observes_ = complete_ = closely;
   rises_.clear();
   if (closely) look_again();
@@ -42,6 +48,7 @@ StepWatch::Delay StepWatch::delay() {
 // What is free is no part of what an interval needs.
 void StepWatch::look_again() {
   memory_.give_back();
+  interval_most_ = interval_rise_ = 0;
   at_event_ = memory_.now();
   memory_.reset_peak();
 }
@@ -52,8 +59,15 @@ void StepWatch::make_room(int64_t bytes) {
   const auto rise = next < last_rises_.size() ? last_rises_[next] : 0;
   const auto excess = memory_.now() + rise - bytes;
   if (excess <= 0) return;
+  if (!observes_) return give_back(excess);
+  const auto most = memory_.peak();
+  peak_bytes_ = std::max(peak_bytes_, most);
+  // Where nothing was computed since the event, what is given back is none of the interval's.
+  if (most - at_event_ > kOfInterpreter) {
+    interval_most_ = std::max(interval_most_, most);
+    interval_rise_ = std::max(interval_rise_, most - at_event_);
+  }
   give_back(excess);
-  if (!observes_) return;
   memory_.reset_peak();
   at_event_ = memory_.now();
 }
@@ -69,6 +83,7 @@ void StepWatch::give_back(int64_t bytes) {
 void StepWatch::observe(bool on, int64_t resident) {
   if (on && !observes_ && step_.time_ns.size() == 1) {
     step_.other_bytes.push_back(std::max<int64_t>(memory_.peak() - resident, 0));
+    peak_bytes_ = std::max(peak_bytes_, memory_.peak());
     rises_.push_back(0);
     complete_ = true;
     look_again();
@@ -83,11 +98,11 @@ void StepWatch::event(int64_t fresh, int64_t resident) {
   step_.time_ns.push_back(std::max<int64_t>(took - std::exchange(pending_stall_ns_, 0), 0));
   computed_ns_ += step_.time_ns.back();
   if (observes_) {
-    const auto most = memory_.peak();
+    const auto most = std::max(memory_.peak(), interval_most_);
     peak_bytes_ = std::max(peak_bytes_, most);
     other_bytes_ = std::max<int64_t>(most - resident - fresh, 0);
     step_.other_bytes.push_back(other_bytes_);
-    rises_.push_back(std::max<int64_t>(most - at_event_, 0));
+    rises_.push_back(std::max<int64_t>(memory_.peak() - at_event_, interval_rise_));
     look_again();
     last_ = Clock::now();  // looking takes longer than what is looked at
   } else {

@@ -108,7 +108,8 @@ void ProcessMemory::give_back() {
 
 void ProcessMemory::give_back(int64_t bytes) {
   const auto wanted = now() - bytes;
-  trim_tensors(bytes);
+  for (auto more = bytes; more > 0; more = now() - wanted)
+    if (trim_tensors(more) == 0) break;
   if (now() <= wanted) return;
   malloc_trim(0);
   want_huge_pages();

@@ -155,25 +155,28 @@ void TensorHeap::return_units(int64_t page, Units units) {
   had_[static_cast<size_t>(page)] &= ~units;
 }
 
-void TensorHeap::trim(int64_t bytes) {
+int64_t TensorHeap::trim(int64_t bytes) {
   const std::lock_guard lock(mutex_);
+  int64_t trimmed = 0;
   for (auto gap = gaps_.rbegin(); gap != gaps_.rend(); ++gap) {
     const auto begin = rounded_up(gap->first, kPageBytes) / kPageBytes;
     for (auto page = (gap->first + gap->second) / kPageBytes; page-- > begin;) {
-      if (bytes <= 0) return;
+      if (trimmed >= bytes) return trimmed;
       const auto had = had_[static_cast<size_t>(page)];
       if (had == 0) continue;
       return_units(page, kAll);
-      bytes -= std::popcount(had) * kUnitBytes;
+      trimmed += std::popcount(had) * kUnitBytes;
     }
   }
+  return trimmed;
 }
 
 void TensorHeap::trim_all() {
   const std::lock_guard lock(mutex_);
   for (const auto& [begin, bytes] : gaps_)
     each_page(inside(begin, bytes), [&](int64_t page, Units free) {
-      if ((had_[static_cast<size_t>(page)] & free) != 0) return_units(page, free);
+      // The kernel may fill the rest of a page that is in pieces (khugepaged), and tells nobody.
+      if (free != kAll || had_[static_cast<size_t>(page)] != 0) return_units(page, free);
     });
 }
 

@@ -31,8 +31,9 @@ class TensorHeap {
   // A block that was taken.
   void give(void* data);
 
-  // Pages in which no block lies go back, the last ones first, until that is so many bytes.
-  void trim(int64_t bytes);
+  // Pages in which no block lies go back, the last ones first, until that is so many bytes. How
+  // many: less were the kernel's where a block was never written.
+  int64_t trim(int64_t bytes);
   // All that is free goes back, also beside blocks, where it comes anew in small pages.
   void trim_all();
   // What is free and the kernel's not yet, in pages of which all is free, and beside blocks.

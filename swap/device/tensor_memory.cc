@@ -61,15 +61,16 @@ void keep_tensors_in_huge_pages() {
   static const bool once = [] {
     if (!wanted()) return false;
     open_heap();
-    const Import imports[] = {{"posix_memalign", reinterpret_cast<void*>(&take_tensor)},
-                              {"free", reinterpret_cast<void*>(&give_tensor)}};
+    const Import imports[] = {{"free", reinterpret_cast<void*>(&give_tensor)},
+                              {"posix_memalign", reinterpret_cast<void*>(&take_tensor)}};
     return redirect("libc10.so", imports) > 0;
   }();
   (void)once;
 }
 
-void trim_tensors(int64_t bytes) {
-  if (auto* const tensors = heap.load(std::memory_order_acquire)) tensors->trim(bytes);
+int64_t trim_tensors(int64_t bytes) {
+  auto* const tensors = heap.load(std::memory_order_acquire);
+  return tensors ? tensors->trim(bytes) : 0;
 }
 
 void trim_all_tensors() {

@@ -10,8 +10,9 @@ namespace tierpilot::swap {
 // where addresses are limited (RLIMIT_AS), or where TIERPILOT_SWAP_HEAP is 0: then they lie in the
 // C library's heap as before. What ends is filled as MALLOC_PERTURB_ has it.
 void keep_tensors_in_huge_pages();
-// What is free there goes back to the kernel: whole pages, until that is so many bytes; or all.
-void trim_tensors(int64_t bytes);
+// What is free there goes back to the kernel: whole pages, until that is so many bytes (how many,
+// as TensorHeap::trim has it); or all.
+int64_t trim_tensors(int64_t bytes);
 void trim_all_tensors();
 
 }  // namespace tierpilot::swap

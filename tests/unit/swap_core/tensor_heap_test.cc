@@ -11,6 +11,10 @@
 #include <thread>
 #include <vector>
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25  // since Linux 6.1
+#endif
+
 namespace tierpilot::swap {
 namespace {
 
@@ -89,6 +93,20 @@ TEST(TensorHeap, GivesBackNoMoreThanIsAskedFor) {
   EXPECT_EQ(resident_bytes(page_of(data), 20 * kPage), kept - 3 * kPage);
   heap.trim(0);
   EXPECT_EQ(heap.kept().pages_bytes, kept - 3 * kPage);
+}
+
+TEST(TensorHeap, WhatTheKernelFillsUpGoesBackToo) {
+  TensorHeap heap(1 << 30);
+  std::vector<char*> blocks;
+  for (int i = 0; i < 16; ++i) blocks.push_back(taken(heap, kMib));
+  for (size_t i = 0; i < 16; i += 2) heap.give(blocks[i]);
+  heap.trim_all();
+  auto* const begin = page_of(blocks[0]);
+  const auto in_pieces = resident_bytes(begin, 16 * kMib);
+  if (madvise(begin, 16 * kMib, MADV_COLLAPSE) != 0) GTEST_SKIP() << "the kernel joins no pages";
+  ASSERT_GT(resident_bytes(begin, 16 * kMib), in_pieces);
+  heap.trim_all();
+  EXPECT_EQ(resident_bytes(begin, 16 * kMib), in_pieces);
 }
 
 TEST(TensorHeap, SaysWhatItHasNoRoomFor) {
