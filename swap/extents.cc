@@ -33,16 +33,20 @@ std::optional<int64_t> Extents::take(int64_t bytes) {
 void Extents::give_back(int64_t offset, int64_t bytes) {
   bytes = rounded(bytes);
   used_ -= bytes;
-  auto [at, _] = free_.emplace(offset, bytes);
-  if (const auto after = std::next(at); after != free_.end() && offset + bytes == after->first) {
+  add_gap(free_, offset, bytes);
+}
+
+void add_gap(Gaps& gaps, int64_t offset, int64_t bytes) {
+  const auto [at, _] = gaps.emplace(offset, bytes);
+  if (const auto after = std::next(at); after != gaps.end() && offset + bytes == after->first) {
     at->second += after->second;
-    free_.erase(after);
+    gaps.erase(after);
   }
-  if (at == free_.begin()) return;
+  if (at == gaps.begin()) return;
   const auto before = std::prev(at);
   if (before->first + before->second != offset) return;
   before->second += at->second;
-  free_.erase(at);
+  gaps.erase(at);
 }
 
 }  // namespace tierpilot::swap

@@ -7,6 +7,11 @@
 
 namespace tierpilot::swap {
 
+// Ranges that are free, offset to bytes.
+using Gaps = std::map<int64_t, int64_t>;
+// One more, that is free of all others: neighbours are joined.
+void add_gap(Gaps& gaps, int64_t offset, int64_t bytes);
+
 class Extents {
  public:
   static constexpr int64_t kAlignment = 4096;  // what direct writes to any disk need
@@ -21,7 +26,7 @@ class Extents {
   int64_t peak_bytes() const { return peak_; }
 
  private:
-  std::map<int64_t, int64_t> free_;  // offset to bytes
+  Gaps free_;
   int64_t used_ = 0, peak_ = 0;
 };
 

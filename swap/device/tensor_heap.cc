@@ -6,7 +6,6 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <limits>
 
 namespace tierpilot::swap {
@@ -86,7 +85,7 @@ bool TensorHeap::grow(int64_t bytes) {
       mprotect(base_ + open_bytes_, static_cast<size_t>(more), PROT_READ | PROT_WRITE) != 0)
     return false;
   had_.resize(static_cast<size_t>((open_bytes_ + more) / kPageBytes));
-  join(open_bytes_, more);
+  add_gap(gaps_, open_bytes_, more);
   open_bytes_ += more;
   return true;
 }
@@ -131,21 +130,8 @@ void TensorHeap::give(void* data) {
   const auto block = blocks_.find(static_cast<std::byte*>(data) - base_);
   if (block == blocks_.end()) std::abort();  // as free(3) does: going on would destroy tensors
   if (fill_ != 0) std::memset(data, fill_, static_cast<size_t>(block->second));
-  join(block->first, block->second);
+  add_gap(gaps_, block->first, block->second);
   blocks_.erase(block);
-}
-
-void TensorHeap::join(int64_t begin, int64_t bytes) {
-  const auto [at, _] = gaps_.emplace(begin, bytes);
-  if (const auto after = std::next(at); after != gaps_.end() && begin + bytes == after->first) {
-    at->second += after->second;
-    gaps_.erase(after);
-  }
-  if (at == gaps_.begin()) return;
-  const auto before = std::prev(at);
-  if (before->first + before->second != begin) return;
-  before->second += at->second;
-  gaps_.erase(at);
 }
 
 void TensorHeap::return_units(int64_t page, Units units) {
@@ -178,17 +164,6 @@ void TensorHeap::trim_all() {
       // The kernel may fill the rest of a page that is in pieces (khugepaged), and tells nobody.
       if (free != kAll || had_[static_cast<size_t>(page)] != 0) return_units(page, free);
     });
-}
-
-TensorHeap::Kept TensorHeap::kept() const {
-  const std::lock_guard lock(mutex_);
-  Kept kept;
-  for (const auto& [begin, bytes] : gaps_)
-    each_page(inside(begin, bytes), [&](int64_t page, Units free) {
-      const auto had = std::popcount(had_[static_cast<size_t>(page)] & free) * kUnitBytes;
-      (free == kAll ? kept.pages_bytes : kept.parts_bytes) += had;
-    });
-  return kept;
 }
 
 }  // namespace tierpilot::swap

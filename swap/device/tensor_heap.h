@@ -5,10 +5,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
+
+#include "swap/extents.h"
 
 namespace tierpilot::swap {
 
@@ -36,11 +37,6 @@ class TensorHeap {
   int64_t trim(int64_t bytes);
   // All that is free goes back, also beside blocks, where it comes anew in small pages.
   void trim_all();
-  // What is free and the kernel's not yet, in pages of which all is free, and beside blocks.
-  struct Kept {
-    int64_t pages_bytes = 0, parts_bytes = 0;
-  };
-  Kept kept() const;
 
   // Around a fork, so that the child's copy is whole.
   void lock() { mutex_.lock(); }
@@ -60,15 +56,14 @@ class TensorHeap {
   static void each_page(Range range, const Work& work);
   int64_t missing_bytes(int64_t begin, int64_t bytes) const;
   bool grow(int64_t bytes);
-  void join(int64_t begin, int64_t bytes);
   void return_units(int64_t page, Units units);
 
   const int fill_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::byte* reserved_ = nullptr;
   std::byte* base_ = nullptr;                                // the first whole page
   int64_t reserved_bytes_ = 0, bytes_ = 0, open_bytes_ = 0;  // open: that may be written
-  std::map<int64_t, int64_t> gaps_;                          // offset to bytes
+  Gaps gaps_;
   std::unordered_map<int64_t, int64_t> blocks_;
   std::vector<Units> had_;  // by page
 };
