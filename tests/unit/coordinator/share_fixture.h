@@ -24,6 +24,14 @@ class ShareKeeperTest : public CoreTest {
     intake_ = std::make_unique<Intake>(
         *state_, [this](auto& specs) { return keeper_->check_promises(specs); }, [] {});
   }
+  void restart_coordinator() {
+    flush();
+    keeper_.reset();
+    checkpoints_.reset();
+    restart();
+    make_keeper("share");
+    keeper_->begin();
+  }
   ~ShareKeeperTest() override {
     keeper_.reset();
     checkpoints_.reset();

@@ -64,11 +64,7 @@ TEST_F(ShareKeeperTest, WhatRunsOfANameHaveShownOutlivesTheCoordinator) {
     keeper_->reported(task(first), used);
   }
   ASSERT_TRUE(exit("n1", {first, 1}, success()));
-  flush();
-  keeper_.reset();
-  restart();
-  make_keeper("share");
-  keeper_->begin();
+  restart_coordinator();
   node_ = join_sharing("n1", 1);
   const auto second = accept(shared("train", 0));
   pump();
@@ -304,11 +300,7 @@ TEST_F(ShareKeeperTest, WhatNeighboursTookOutlivesTheCoordinator) {
   const auto neighbour = accept(shared("tame", 300));
   pump();
   run(15, 12);
-  flush();
-  keeper_.reset();
-  restart();
-  make_keeper("share");
-  keeper_->begin();
+  restart_coordinator();
   node_ = join_sharing("n1", 1, {{first, 1}, {neighbour, 1}});
   const auto shown = keeper_->share_of(first);
   ASSERT_TRUE(shown);
@@ -332,11 +324,7 @@ TEST_F(ShareKeeperTest, WhatWasNotSeenFromItsStartTeachesNothing) {
     }
   };
   run(1, 20);
-  flush();
-  keeper_.reset();
-  restart();
-  make_keeper("share");
-  keeper_->begin();
+  restart_coordinator();
   node_ = join_sharing("n1", 1, {{first, 1}});
   run(21, 40);
   ASSERT_TRUE(exit("n1", {first, 1}, success()));
@@ -359,12 +347,7 @@ TEST_F(ShareKeeperTest, AJobIsForetoldForItsUnitAgainWhenTheNodeIsBack) {
   const auto second = accept(shared("train", 0));
   pump();
   EXPECT_NEAR(keeper_->share_of(second)->forecast.predicted.milli, 275, 10) << "a core of four";
-  flush();
-  keeper_.reset();
-  checkpoints_.reset();
-  restart();
-  make_keeper("share");
-  keeper_->begin();
+  restart_coordinator();
   join_sharing("n2", 1, {{second, 1}}, 4);
   pass(3);
   EXPECT_NEAR(keeper_->share_of(second)->forecast.predicted.milli, 275, 10);

@@ -23,14 +23,6 @@ class SharePromisesTest : public ShareKeeperTest {
     facts.shared_units = {{"gpu/X", 1, memory_bytes, "GPU-a"}};
     ASSERT_TRUE(membership_->join(facts, std::make_shared<FakeNode>(), {}, {}));
   }
-  void restart_coordinator() {
-    flush();
-    keeper_.reset();
-    checkpoints_.reset();
-    restart();
-    make_keeper("share");
-    keeper_->begin();
-  }
   // It runs for so long, and ends so.
   ShownShare after(uint64_t id, int seconds, const TaskExit& how) {
     pump();

@@ -95,12 +95,7 @@ TEST_F(ShareTrialsTest, ItIsNotMadeWhenItWaitsTooLong) {
 // What was decided stays so, and what was not is decided by the next coordinator.
 TEST_F(ShareTrialsTest, ARestartOfTheCoordinatorChangesNothing) {
   const auto again = [&](uint64_t id) {
-    flush();
-    keeper_.reset();
-    checkpoints_.reset();
-    restart();
-    make_keeper("share");
-    keeper_->begin();
+    restart_coordinator();
     node_ = join_sharing("n1", 1, {{id, 1}});
   };
   const auto id = accept(on_trial(120));
