@@ -57,6 +57,7 @@ json statistics_of(Session& session, std::string_view plans_refused) {
           {"recomputed_segments", s.recomputed_segments},
           {"state_saves", s.state_saves},
           {"state_bytes", s.state_bytes},
+          {"state_staying_bytes", s.state_staying_bytes},
           {"over_budget_steps", s.over_budget_steps},
           {"failures", s.failures},
           {"device_peak_bytes", s.device_peak_bytes},

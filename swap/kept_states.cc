@@ -1,27 +1,44 @@
 #include "swap/kept_states.h"
 
 namespace tierpilot::swap {
+namespace {
 
-KeptStates::KeptStates(const std::string& rule)
-    : fixed_(rule == "swap-all" || rule == "none" || rule == "vdnn" || rule == "checkpoint"),
-      leave_(rule == "swap-all" || !fixed_) {}
+std::optional<int64_t> fixed_room(const std::string& rule) {
+  if (rule == "swap-all") return 0;
+  if (rule == "none" || rule == "vdnn" || rule == "checkpoint") return StateRoom::kAll;
+  return std::nullopt;
+}
 
-void KeptStates::kept(Id id, Slot& slot) {
+}  // namespace
+
+KeptStates::KeptStates(const std::string& rule) : fixed_bytes_(fixed_room(rule)) {}
+
+bool KeptStates::kept(Id id, Slot& slot) {
+  const bool stays = slot.bytes <= room_bytes() - staying_bytes_;
   slot.save = next_;
-  order_.emplace(next_++, id);
+  order_.emplace(next_++, Kept{id, stays});
   bytes_ += slot.bytes;
+  if (stays) staying_bytes_ += slot.bytes;
+  return !stays;
 }
 
 void KeptStates::ended(const Slot& slot) {
-  if (order_.erase(slot.save) > 0) bytes_ -= slot.bytes;
+  const auto found = order_.find(slot.save);
+  if (found == order_.end()) return;
+  bytes_ -= slot.bytes;
+  if (found->second.stays) staying_bytes_ -= slot.bytes;
+  order_.erase(found);
 }
 
-void KeptStates::step_ended(int64_t peak_bytes, int64_t target_bytes, bool fits, bool settled) {
-  if (fixed_) return;
-  if (!fits)
-    leave_ = true;
-  else if (settled && peak_bytes + bytes_ <= target_bytes)
-    leave_ = false;
+bool KeptStates::step_ended(StepWithStates step, const StateRoom::Foretell& foretell) {
+  if (fixed_bytes_ || bytes_ == 0) return false;
+  step.state_bytes = bytes_;
+  step.staying_bytes = staying_bytes_;
+  return room_.step_ended(step, foretell);
+}
+
+std::optional<int64_t> KeptStates::decided() const {
+  return !fixed_bytes_ && room_.decided() ? std::optional(room_.bytes()) : std::nullopt;
 }
 
 }  // namespace tierpilot::swap

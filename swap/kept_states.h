@@ -1,41 +1,55 @@
 // Storages that a program keeps from one step to the next (states of an optimiser): in which order
-// they are asked for, and whether they leave in between.
+// they are asked for, and which of them leave in between.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
+#include "policies/swap/learning/state_room.h"
 #include "swap/slot_table.h"
 
 namespace tierpilot::swap {
 
 class KeptStates {
  public:
+  struct Kept {
+    Id id = 0;
+    bool stays = false;
+  };
+
   // By the name of the policy: those that let everything or nothing leave do so here, too.
   explicit KeptStates(const std::string& rule);
 
-  // Whether what is kept from now on leaves.
-  bool leave() const { return leave_; }
-  void kept(Id id, Slot& slot);
+  // Whether any may leave.
+  bool leave() const { return room_bytes() < StateRoom::kAll; }
+  // Whether this one leaves. Where not all have to, those that are asked for first stay.
+  bool kept(Id id, Slot& slot);
   // It is asked for or dropped.
   void ended(const Slot& slot);
   // In the order in which they were kept, which is that in which they will be asked for.
-  const std::map<uint64_t, Id>& order() const { return order_; }
+  const std::map<uint64_t, Kept>& order() const { return order_; }
 
-  // A step is over. They leave where it did not fit, and stay where all of them had fitted beside
-  // its most; `settled`: nothing was tried in it.
-  void step_ended(int64_t peak_bytes, int64_t target_bytes, bool fits, bool settled);
+  // A step is over; `step`: but for the bytes of states. Whether so much more or less stays from
+  // now on that steps have to be planned anew.
+  bool step_ended(StepWithStates step, const StateRoom::Foretell& foretell);
 
-  int64_t kept_count() const { return static_cast<int64_t>(next_); }
+  // Of the bytes that stay, where that was decided: for the next run, and from another one.
+  std::optional<int64_t> decided() const;
+  void restore(int64_t room_bytes) { room_.restore(room_bytes); }
+
   int64_t bytes() const { return bytes_; }
+  int64_t staying_bytes() const { return staying_bytes_; }
 
  private:
-  const bool fixed_;
-  bool leave_;
+  int64_t room_bytes() const { return fixed_bytes_.value_or(room_.bytes()); }
+
+  const std::optional<int64_t> fixed_bytes_;
+  StateRoom room_;
   uint64_t next_ = 0;
-  int64_t bytes_ = 0;
-  std::map<uint64_t, Id> order_;  // by Slot::save
+  int64_t bytes_ = 0, staying_bytes_ = 0;
+  std::map<uint64_t, Kept> order_;  // by Slot::save
 };
 
 }  // namespace tierpilot::swap

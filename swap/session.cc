@@ -61,6 +61,7 @@ void Session::passed(std::unique_lock<std::mutex>& lock) {
     lock.lock();
   }
   watch_.passed();
+  slots_.reset_least();
 }
 
 void Session::begin() {
@@ -74,8 +75,7 @@ void Session::finish_step() {
   ran_out_ = false;
   if (watch_.step().saves.empty()) {
     segments_.finish_unsaved(transfers_.link());
-    const auto peak_bytes = watch_.most_held_bytes();
-    states_.step_ended(peak_bytes, target_bytes(), peak_bytes <= budget_bytes_, true);
+    see_to_states({.peak_bytes = watch_.most_held_bytes()}, statistics_.steps == 0);
     return watch_.begin(true);
   }
   const auto copied_ns = transfers_.processor_ns();
@@ -94,18 +94,43 @@ void Session::finish_step() {
   s.over_budget_steps += !fits;
   lead_.step_ended(seen.whole_ns(), seen.waited_ns());
   s.learning_steps += learner_.learning();
-  states_.step_ended(seen.peak_bytes, target_bytes(), fits, !learner_.learning());
   const auto link = transfers_.link();
-  const auto growth_bytes = watch_.growth_bytes();
+  // States that are still on their way out have not grown, and will not be there.
+  const auto going_bytes =
+      states_.bytes() - states_.staying_bytes() - slots_.totals().kept_away_bytes;
+  const auto growth_bytes =
+      watch_.growth_bytes() - (going_bytes - std::exchange(going_bytes_, going_bytes));
+  const bool settled = !learner_.learning();
+  const StepEnd times{.step_ns = seen.step_ns,
+                      .stall_ns = seen.stall_ns,
+                      .peak_bytes = seen.peak_bytes,
+                      .passes_peak_bytes = seen.passes_peak_bytes,
+                      .passes_ns = seen.passes_ns,
+                      .passes_stall_ns = seen.passes_stall_ns,
+                      .others_ns = seen.others_ns};
   learner_.set_link(link);
   segments_.finish(seen, target_bytes() - std::max<int64_t>(growth_bytes, 0), link, fits);
   last_life_ = step_.end(seen);
   learner_.end(std::move(seen), growth_bytes);
+  see_to_states(times, settled);
   s.known_steps = static_cast<int64_t>(learner_.known_steps());
   s.least_bytes = learner_.least_bytes();
   others_.begin_step();
   learner_.begin();
   watch_.begin(watch_.observes());
+}
+
+void Session::see_to_states(const StepEnd& seen, bool settled) {
+  const StepWithStates step{.cost_ns = seen.step_ns - seen.others_ns,
+                            .wait_ns = seen.stall_ns - seen.waited_ns(),
+                            .peak_bytes = seen.peak_bytes,
+                            .passes_peak_bytes = seen.passes_peak_bytes,
+                            .target_bytes = target_bytes(),
+                            .least_away_bytes = slots_.totals().least_kept_away_bytes,
+                            .fits = seen.peak_bytes <= budget_bytes_,
+                            .settled = settled};
+  if (states_.step_ended(step, [this](int64_t more) { return learner_.foretold_ns(more); }))
+    learner_.look_again();
 }
 
 // Segments that begin in a backward pass are none of the step's.
@@ -154,8 +179,7 @@ Id Session::save_state(int64_t bytes, const std::byte* data, ComputeDevice::Stre
   const Telling telling(*this);
   ++statistics_.state_saves;
   const auto id = slots_.add(bytes, data, true, stream);
-  states_.kept(id, *slots_.find(id));
-  if (states_.leave()) transfers_.copy_out(id);
+  if (states_.kept(id, *slots_.find(id))) transfers_.copy_out(id);
   return id;
 }
 
@@ -280,6 +304,7 @@ Statistics Session::statistics() {
   all.given_back = watch_.given_back();
   all.giving_ns = watch_.giving_ns();
   all.state_bytes = states_.bytes();
+  all.state_staying_bytes = states_.staying_bytes();
   all.saved_peak_bytes = slots_.totals().peak_bytes;
   segments_.add_to(all);
   transfers_.add_to(all);
@@ -289,13 +314,14 @@ Statistics Session::statistics() {
 KeptPlans Session::kept() {
   const std::lock_guard lock(mutex_);
   if (step_.spent()) finish_step();
-  return {.steps = learner_.kept(), .segments = segments_.kept()};
+  return {.steps = learner_.kept(), .segments = segments_.kept(), .state_room = states_.decided()};
 }
 
 void Session::restore(KeptPlans plans) {
   const std::lock_guard lock(mutex_);
   learner_.restore(std::move(plans.steps));
   segments_.restore(plans.segments);
+  if (plans.state_room) states_.restore(*plans.state_room);
   statistics_.restored_steps = static_cast<int64_t>(learner_.known_steps());
 }
 

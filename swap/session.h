@@ -73,6 +73,7 @@ class Session {
   // What is aimed at: the rest of the budget is for what nobody foresaw.
   int64_t target_bytes() const { return budget_bytes_ - budget_bytes_ / 20; }
   void finish_step();
+  void see_to_states(const StepEnd& seen, bool settled);
   void mend();
   void lower_budget();
   bool over_budget() const;
@@ -112,7 +113,8 @@ class Session {
   SlotTable slots_;
   KeptStates states_;
   OthersForecast others_;
-  int64_t copied_ns_ = 0;  // of processors, by copies until the step began
+  int64_t going_bytes_ = 0;  // of states, when the step began: still here, to leave
+  int64_t copied_ns_ = 0;    // of processors, by copies until the step began
   Lead lead_;
   Statistics statistics_;  // but for what the others count
   StepLife last_life_;

@@ -147,12 +147,12 @@ size_t Session::ahead(Id* ids, size_t most) {
 size_t Session::states_ahead(Id* ids, size_t most, int64_t& bytes,
                              const std::function<bool(int64_t)>& is_time_for) {
   size_t count = 0;
-  for (const auto& [place, id] : states_.order()) {
-    const auto& slot = *slots_.find(id);
+  for (const auto& [place, kept] : states_.order()) {
+    const auto& slot = *slots_.find(kept.id);
     if (slot.state == State::kComing || slot.state == State::kBack) bytes += slot.bytes;
     if (slot.state != State::kAway || slot.lost) continue;
     if (count == most || !is_time_for(slot.bytes)) break;
-    ids[count++] = id;
+    ids[count++] = kept.id;
   }
   return count;
 }

@@ -16,6 +16,14 @@ void SlotTable::release(const Slot& slot) {
   if (!slot.kept) totals_.resident_bytes -= slot.bytes;
 }
 
+// One more or less is.
+void SlotTable::away(const Slot& slot, int count) {
+  totals_.away += static_cast<size_t>(count);
+  if (!slot.kept) return;
+  totals_.kept_away_bytes += count * slot.bytes;
+  totals_.least_kept_away_bytes = std::min(totals_.least_kept_away_bytes, totals_.kept_away_bytes);
+}
+
 Id SlotTable::add(int64_t bytes, const std::byte* data, bool kept, ComputeDevice::Stream stream) {
   auto id = static_cast<Id>(slots_.size());
   if (free_.empty())
@@ -35,7 +43,7 @@ Block SlotTable::remove(Id id) {
   auto& slot = slots_[id];
   const auto block = slot.block;
   if (slot.state == State::kAway)
-    --totals_.away;
+    away(slot, -1);
   else
     release(slot);
   slot = {};
@@ -92,7 +100,7 @@ Id SlotTable::next_copied() {
 
 void SlotTable::let_go(Id id) {
   slots_[id].state = State::kAway;
-  ++totals_.away;
+  away(slots_[id], 1);
   release(slots_[id]);
 }
 
@@ -104,7 +112,7 @@ void SlotTable::fetch(Id id, std::byte* data) {
   auto& slot = slots_[id];
   slot.state = State::kComing;
   slot.data = data;
-  --totals_.away;
+  away(slot, -1);
   ++totals_.coming;
   totals_.coming_bytes += slot.bytes;
   hold(slot);

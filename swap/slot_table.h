@@ -38,6 +38,8 @@ struct SlotTotals {
   int64_t resident_bytes = 0, peak_bytes = 0;  // of steps' saves in the device, now and at most
   int64_t coming_bytes = 0;                    // of what is on its way back
   size_t leaving = 0, coming = 0, away = 0;    // copies out, copies in, and what could come back
+  int64_t kept_away_bytes = 0;                 // of what is kept from one step to the next
+  int64_t least_kept_away_bytes = 0;           // since reset_least()
 };
 
 // Not thread-safe. Ids have to be in the state that a function names.
@@ -51,6 +53,7 @@ class SlotTable {
   // Whether its copy in is asked for and has not ended.
   bool coming(Id id) const { return known(id) && slots_[id].state == Slot::State::kComing; }
   const SlotTotals& totals() const { return totals_; }
+  void reset_least() { totals_.least_kept_away_bytes = totals_.kept_away_bytes; }
   bool any_copied() const { return !copied_.empty(); }
 
   // In the device from now on.
@@ -83,7 +86,8 @@ class SlotTable {
   }
   void hold(const Slot& slot);     // in the device from now on
   void release(const Slot& slot);  // no more
-  void announce(Id id);            // to the front end
+  void away(const Slot& slot, int count);
+  void announce(Id id);  // to the front end
 
   std::vector<Slot> slots_;  // by id; 0 is never used
   std::vector<Id> free_;

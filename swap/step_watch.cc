@@ -29,7 +29,7 @@ void StepWatch::begin(bool closely) {
   begin_ = last_ = Clock::now();
   delay_ = delay();
   passes_ns_ = passes_stall_ns_ = waited_ns_ = 0;
-  stall_ns_ = pending_stall_ns_ = peak_bytes_ = other_bytes_ = 0;
+  stall_ns_ = pending_stall_ns_ = peak_bytes_ = passes_peak_bytes_ = other_bytes_ = 0;
   interval_most_ = interval_rise_ = 0;
   observes_ = complete_ = closely;
   rises_.clear();
@@ -113,6 +113,7 @@ void StepWatch::event(int64_t fresh, int64_t resident) {
 void StepWatch::passed() {
   passes_ns_ = since_begin_ns();
   passes_stall_ns_ = stall_ns_;
+  passes_peak_bytes_ = peak_bytes();
   const auto now = delay();
   waited_ns_ = now.thread == delay_.thread ? now.ns - delay_.ns : 0;
 }
@@ -130,6 +131,7 @@ StepEnd StepWatch::end(int64_t resident, int64_t copying_ns) {
           .step_ns = since_begin_ns(),
           .stall_ns = stall_ns_,
           .peak_bytes = peak_bytes_,
+          .passes_peak_bytes = passes_peak_bytes_,
           .passes_ns = passes_ns_,
           .passes_stall_ns = passes_stall_ns_,
           // What its own copies can have taken is the plan's.

@@ -79,7 +79,8 @@ class StepWatch {
   int64_t at_event_ = 0, last_peak_ = 0;
   int64_t given_back_ = 0, giving_ns_ = 0;
   std::vector<int64_t> rises_, last_rises_;  // by interval: how far memory rose above its begin
-  int64_t peak_bytes_ = 0, other_bytes_ = 0, growth_bytes_ = 0, at_begin_ = 0;
+  int64_t peak_bytes_ = 0, passes_peak_bytes_ = 0, other_bytes_ = 0, growth_bytes_ = 0,
+          at_begin_ = 0;
   // Of the interval that is observed, until memory was given back within it: the most that was
   // held, and how far it had risen.
   int64_t interval_most_ = 0, interval_rise_ = 0;

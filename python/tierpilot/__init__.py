@@ -313,7 +313,7 @@ def job():
         return _job
 
 
-def swap(budget=None, policy="swap", tiers=None, recompute=False, plan_file=None, states=False, device=None):
+def swap(budget=None, policy="swap", tiers=None, recompute=False, plan_file=None, states=None, device=None):
     """Keeps a PyTorch training within a memory budget, as "4GiB": see tierpilot-swap(1).
 
         with tierpilot.swap(budget="4GiB"):

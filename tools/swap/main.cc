@@ -23,7 +23,8 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::string budget, policy = "swap", device, tiers, report, plans;
-  bool recompute = false, states = false;
+  bool recompute = false;
+  bool states = false, no_states = false;  // neither: as the policy says
   std::vector<std::string> command;
 };
 
@@ -69,7 +70,7 @@ int run(const Output& output, const Options& options) {
   set("TIERPILOT_SWAP_REPORT", options.report.empty() ? "" : fs::absolute(options.report).string());
   set("TIERPILOT_SWAP_PLANS", options.plans.empty() ? "" : fs::absolute(options.plans).string());
   set("TIERPILOT_SWAP_RECOMPUTE", options.recompute ? "1" : "");
-  set("TIERPILOT_SWAP_STATES", options.states ? "1" : "");
+  set("TIERPILOT_SWAP_STATES", options.states ? "1" : options.no_states ? "0" : "");
   std::vector<char*> arguments;
   for (const auto& word : options.command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -140,8 +141,10 @@ int main(int argc, char** argv) {
       ->type_name("FILE");
   run_command->add_flag("--recompute", options.recompute,
                         "let blocks of the model be computed again where that is cheaper");
-  run_command->add_flag("--states", options.states,
-                        "let states of optimisers leave between their steps");
+  auto* states = run_command->add_flag(
+      "--states", options.states,
+      "let states of optimisers leave between their steps, as policy swap does on a processor");
+  run_command->add_flag("--no-states", options.no_states, "let them stay")->excludes(states);
   run_command
       ->add_option("--plan-file", options.plans,
                    "start from what an earlier run learned, and keep what this one does")

@@ -88,7 +88,7 @@ Choice planned(const ObservedStep& step, const Limits& limits) {
     const double cost = static_cast<double>(outcome.clock_ns) + kPriceOfCopies * copies;
     if (cost >= least) continue;
     least = cost;
-    best = {.away = std::move(away), .foretold = std::move(outcome)};
+    best = {.away = std::move(away), .foretold = std::move(outcome), .cost_ns = cost};
   }
   return best;
 }

@@ -22,8 +22,10 @@ std::span<const ChoiceRule> choice_rules();
 
 struct Choice {
   std::vector<char> away{};  // by save
-  // What a replay of it says: nothing where it does not fit.
+  // What a replay of it says: nothing where it does not fit, or the rule asks for none.
   std::optional<Outcome> foretold{};
+  // Its time, and a little for copies that run beside.
+  double cost_ns = 0;
 };
 
 // `rule` has to be one of choice_rules(). `limits.recompute` is taken for false.

@@ -14,7 +14,7 @@ namespace tierpilot::swap {
 namespace {
 
 using nlohmann::json;
-constexpr std::string_view kMagic = "tierpilot-swap-plans 1 ";
+constexpr std::string_view kMagic = "tierpilot-swap-plans 2 ";
 constexpr size_t kDigestChars = 32, kMostSteps = 256, kMostSaves = 1'000'000;
 constexpr int64_t kMostNs = int64_t{1} << 60;
 
@@ -183,7 +183,8 @@ std::string write_plans(const KeptPlans& plans, std::string_view settings) {
     steps.push_back(json_of(plans.steps[i]));
   for (size_t i = 0; i < std::min(plans.segments.size(), kMostSteps); ++i)
     segments.push_back({{"first", plans.segments[i].first}, {"again", plans.segments[i].again}});
-  const json body{{"settings", settings}, {"steps", steps}, {"segments", segments}};
+  json body{{"settings", settings}, {"steps", steps}, {"segments", segments}};
+  if (plans.state_room) body["state_room"] = *plans.state_room;
   const auto text = body.dump(-1, ' ', false, json::error_handler_t::replace);
   return fmt::format("{}{}\n{}", kMagic, to_string(digest_of(text)), text);
 }
@@ -205,6 +206,11 @@ Result<KeptPlans> read_plans(std::string_view bytes, std::string_view settings) 
     return tl::unexpected(status.error());
   if (auto status = read_list(body, "segments", plans.segments, segments_of); !status)
     return tl::unexpected(status.error());
+  if (body.contains("state_room")) {
+    const auto room = field(body, "state_room", 0, std::numeric_limits<int64_t>::max());
+    if (!room) return tl::unexpected(room.error());
+    plans.state_room = *room;
+  }
   return plans;
 }
 

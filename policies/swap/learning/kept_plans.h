@@ -2,6 +2,7 @@
 // what is damaged, or was learned under other settings, is refused whole.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,6 +31,7 @@ struct KeptSegments {
 struct KeptPlans {
   std::vector<KeptStep> steps{};
   std::vector<KeptSegments> segments{};
+  std::optional<int64_t> state_room{};  // bytes of states that stay, where that was decided
 };
 
 // `settings` tells under what they were learned: another text at reading refuses them.

@@ -228,11 +228,30 @@ bool StepLearner::explore(Known& known) {
 void StepLearner::end(StepEnd seen, int64_t growth_bytes) {
   if (prefixes_.empty()) return;
   if (std::exchange(disturbed_, false)) return begin();
+  last_ = kUnknown;
   if (current_ != kUnknown && steps_[current_].prefixes.size() == prefixes_.size())
-    update(steps_[current_], std::move(seen), growth_bytes);
+    update(steps_[last_ = current_], std::move(seen), growth_bytes);
   else
     add(std::move(seen), growth_bytes);
   begin();
+}
+
+void StepLearner::look_again() {
+  for (auto& known : steps_) {
+    known.runs = 0;
+    known.observe = true;
+    known.exploring = false;
+    known.best = {};
+    known.widened = 0;
+  }
+}
+
+std::optional<double> StepLearner::foretold_ns(int64_t more_bytes) const {
+  if (last_ >= steps_.size()) return std::nullopt;
+  auto limits = limits_of(steps_[last_]);
+  limits.budget_bytes -= more_bytes;
+  const auto choice = choose(settings_.rule, steps_[last_].step, limits);
+  return choice.foretold ? std::optional(choice.cost_ns) : std::nullopt;
 }
 
 bool StepLearner::learning() const {

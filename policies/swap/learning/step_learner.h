@@ -34,7 +34,8 @@ struct StepEnd {
   bool timed = true;    // whether its times are of computing, and not of telling a device to
   int64_t step_ns = 0;  // with stalls
   int64_t stall_ns = 0;
-  int64_t peak_bytes = 0;  // of the device; 0: not known
+  int64_t peak_bytes = 0;         // of the device; 0: not known
+  int64_t passes_peak_bytes = 0;  // until the last use; 0: not known
   // From the first save to the last use; 0: not known. What follows is no plan's: updates, and
   // waits for data and for states of optimisers.
   int64_t passes_ns = 0;
@@ -64,6 +65,11 @@ class StepLearner {
   // The step is over. Bytes by which the device holds more than at the begin of the step (weights'
   // gradients, states of an optimiser) are added to what is expected of the next.
   void end(StepEnd seen, int64_t growth_bytes);
+  // All steps are looked at closely again, and planned anew: what lies beside them has changed.
+  void look_again();
+  // What the step that was seen last would cost by the best plan, in ns, if the device held so many
+  // bytes more beside it; nothing where none fits or the rule plans nothing.
+  std::optional<double> foretold_ns(int64_t more_bytes) const;
   // The device had no room in this step: everything leaves when it is run again. Then it is planned
   // anew, a few times; after that everything leaves in it for good.
   void failed();
@@ -116,6 +122,7 @@ class StepLearner {
   std::unordered_map<uint64_t, size_t> by_prefix_;  // to the first step that begins so
   std::vector<uint64_t> prefixes_;                  // of the step that runs
   size_t current_ = kUnknown;
+  size_t last_ = kUnknown;  // that was seen
   bool disturbed_ = false;  // the step that runs had no room: nothing is learned of it
   int64_t least_bytes_ = 0;
 };

@@ -21,13 +21,13 @@ def _budget_of_the_task():
     return core.budget_bytes(budget, "TIERPILOT_SWAP_BUDGET")
 
 
-def swap(budget=None, policy="swap", tiers=None, recompute=False, plan_file=None, states=False, device=None):
+def swap(budget=None, policy="swap", tiers=None, recompute=False, plan_file=None, states=None, device=None):
     """The Swap of this process with these settings, opened at the first call: see tierpilot.swap."""
     budget = _budget_of_the_task() if budget is None else core.budget_bytes(budget)
     policy, tiers, plan_file, device = core.checked(policy, tiers, plan_file, device)
     plan_file = plan_file and os.path.abspath(plan_file)
     with _opening:
-        key = budget, policy, tiers, bool(recompute), plan_file, bool(states), device
+        key = budget, policy, tiers, bool(recompute), plan_file, None if states is None else bool(states), device
         if key not in _opened:
             _opened[key] = Swap(budget, policy, tiers, recompute=recompute, plan_file=plan_file, states=states, device=device)
         return _opened[key]

@@ -30,14 +30,18 @@ _thread = threading.local()  # `stepping`: it takes the step of an optimiser tha
 class States:
     """The states of optimisers, in the hands of a Swap."""
 
-    def __init__(self, swap):
+    def __init__(self, swap, everywhere=True):
+        """`everywhere`: on a GPU, too."""
         self.keeper = Keeper(swap)
         self.swap = swap
+        self._everywhere = everywhere
 
     # For optimisers
 
     def step(self, optimiser, step, arguments, named):
         """What `step(optimiser, ...)` returns, having done what that does."""
+        if not self._everywhere and not self.swap.on_processor:
+            return step(optimiser, *arguments, **named)
         try:
             return self._step(optimiser, step, arguments, named)
         finally:

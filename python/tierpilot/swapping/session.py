@@ -28,7 +28,7 @@ class Swap(Book):
     like, around all of a training or around each step of it."""
 
     def __init__(self, budget, policy="swap", tiers=None, lazy=False, recompute=False, plan_file=None,
-                 states=False, device=None):
+                 states=None, device=None):
         itself = device if hasattr(device, "takes") else None  # no name of it
         policy, tiers, plan_file, device = core.checked(policy, tiers, plan_file, None if itself else device)
         super().__init__(used_handle)
@@ -45,7 +45,9 @@ class Swap(Book):
         self._told = False
         self._reports = 0
         self._segments = Segments(self._segment) if recompute or policy == "checkpoint" else None
-        self._states = States(self) if states else None
+        # Of a GPU only where it is asked for: see States.
+        states = ("processor" if policy == "swap" else False) if states is None else states
+        self._states = States(self, states != "processor") if states else None
         if not lazy:
             self._begin_core()
         processes.know(self)
@@ -272,6 +274,11 @@ class Swap(Book):
     def opened(self):
         """Whether anything has been saved so far, or was not to be waited for."""
         return self._core is not None and not self._forked
+
+    @property
+    def on_processor(self):
+        """Whether what it holds lies in the processor's memory, as far as that is known by now."""
+        return self._core is not None and self._device.name == "cpu"
 
     def statistics(self):
         """Counts since it was opened, a dict; tierpilot-swap(1) has the names."""

@@ -4,10 +4,11 @@ import functools
 import gc
 import threading
 import types
+import weakref
 
 import torch
 
-_charge = None  # the States that hear of it
+_charge = None  # a reference to the States that hear of it, which does not hold them
 _thread = threading.local()
 _watched = {}  # by the function that was there before
 
@@ -15,7 +16,7 @@ _watched = {}  # by the function that was there before
 def take_charge(states):
     """From now on these `states` hear of all steps in this process; None: nobody does."""
     global _charge
-    _charge = states
+    _charge = None if states is None else weakref.ref(states)
     if states is not None and not _watched:
         watch()
         # Learning-rate schedules and others have wrapped steps of optimisers, and hold what they wrapped.
@@ -38,7 +39,7 @@ def watch():
 def _watching(step):
     @functools.wraps(step)
     def watching(self, *arguments, **named):
-        states = _charge
+        states = _charge and _charge()
         if states is None or getattr(_thread, "inside", False):
             return step(self, *arguments, **named)
         _thread.inside = True

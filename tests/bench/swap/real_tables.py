@@ -19,9 +19,9 @@ def _shown(value, digits=2):
 
 
 def _batches(nets):
-    """Every policy; then `swap` without and with states to plain's, to vDNN's and to Capuchin's."""
+    """Every policy; then `swap` with and without states that leave, to plain's, to vDNN's and to Capuchin's."""
     policies = list(dict.fromkeys(policy for net in nets.values() for policy in net.get("largest", {})))
-    pairs = [(own, rival) for own in ("swap", "swap-states") if own in policies for rival in ("plain", "vdnn", "capuchin")
+    pairs = [(own, rival) for own in ("swap", "swap-activations") if own in policies for rival in ("plain", "vdnn", "capuchin")
              if rival in policies]
     rows = []
     for name, net in nets.items():

@@ -13,11 +13,11 @@ from child import Child, environment  # noqa: E402
 
 MIB = 1 << 20
 INTERPRETER = 120 * MIB  # Python with PyTorch, before a net
-POLICIES = ["plain", "swap-all", "capuchin", "swap", "swap-states", "q-published", "vdnn", "checkpoint"]
+POLICIES = ["plain", "swap-all", "capuchin", "swap", "swap-activations", "q-published", "vdnn", "checkpoint"]
 # What the library's heap brings: swapping without it, and training in which nothing leaves, without a budget, with it.
 HEAP = ["swap-malloc", "heap"]
 MEANT = {
-    "swap-states": {"policy": "swap", "states": True},  # the optimiser's states may leave too
+    "swap-activations": {"policy": "swap", "states": False},  # the optimiser's states stay
     "swap-malloc": {"policy": "swap", "heap": "0"},
     "heap": {"policy": "none", "budget": 1 << 40},
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""What it brings to let states of optimisers leave memory, and what it costs: nets trained plainly, with swapping and
-with states, each in a process of its own, in turn, as machines are busy. Prints a table, costliest first.
+"""What it brings that states of optimisers may leave memory, and what it costs: nets trained plainly, with swapping in which
+they stay, and with swapping as it is, each in a process of its own, in turn, as machines are busy. Prints a table, costliest first.
 
     states_bench.py MODULES LIBRARY [--rounds N] [--tiers LIST] [NET...]
 
-Peak is the private memory of the process after three steps, as seen from outside; a step's time is the median of its
+Peak is the private memory of the process after twenty steps, as seen from outside; a step's time is the median of its
 process. Rows have the median over rounds, with the least and the most.
 """
 import argparse
@@ -17,8 +17,8 @@ import sys
 import tempfile
 import time
 
-WARM, STEPS = 3, 6
-WAYS = ["plain", "swap", "states"]
+WARM, STEPS = 20, 8
+WAYS = ["plain", "states stay", "swap"]
 
 
 def perceptron(torch):
@@ -54,7 +54,7 @@ def train(net, way, budget, tiers):
     torch.set_num_threads(1)
     torch.manual_seed(1)
     model, optimiser, batch = NETS[net][0](torch)
-    swap = Swap(budget, tiers=tiers, states=way == "states") if way != "plain" else None
+    swap = Swap(budget, tiers=tiers, states=False if way == "states stay" else None) if way != "plain" else None
     for _ in range(WARM + STEPS):
         begin = time.perf_counter()
         with swap or contextlib.nullcontext():

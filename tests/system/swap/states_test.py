@@ -44,6 +44,36 @@ class Values(Case):
                     self.assertEqual(ours.away(60 if leaves else 0.2), 24 if leaves else 0)
                     self.same([ours.values()], [plain])
 
+    def test_policy_swap_lets_them_leave_unless_told_not_to(self):
+        for settings, leave in (({}, True), ({"policy": "capuchin"}, False), ({"policy": "swap-all"}, False), ({"states": False}, False)):
+            with self.subTest(**settings), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                swap = Swap("1MiB", **{"policy": "swap", "tiers": "memory=256MiB", **settings})
+                model = torch.nn.Linear(512, 512)
+                optimiser = OPTIMISERS["adam"](model.parameters())
+                for _ in range(3):
+                    with swap:
+                        loss = model(torch.ones(64, 512)).square().sum()
+                    loss.backward()
+                    optimiser.step()
+                self.assertEqual(swap.statistics()["state_saves"] > 0, leave)
+
+    # An embedding's: 64 MiB, twice that of states, all of which are there while they are updated.
+    def test_what_leaves_in_vain_stays(self):
+        model = torch.nn.Embedding(1 << 16, 256)
+        optimiser = OPTIMISERS["adam"](model.parameters())
+        swap = Swap("1MiB", "swap", "memory=512MiB")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for _ in range(8):
+                with swap:
+                    loss = model(torch.arange(1 << 14)).sin().square().sum()
+                loss.backward()
+                optimiser.step()
+        said = swap.statistics()
+        self.assertGreaterEqual(said["state_bytes"], 128 << 20)
+        self.assertEqual(said["state_staying_bytes"], said["state_bytes"])
+
     def test_a_tier_that_is_full_keeps_the_rest_here(self):
         swap = Swap(BIG, "swap-all", "memory=4MiB", states=True)
         ours = Training(OPTIMISERS["adam"], swap).steps(4)
@@ -264,8 +294,8 @@ print(loss.item(), model[0].weight.sum().item(), optimiser.state[model[0].weight
     def test_a_budget_that_states_alone_are_more_than_is_held(self):
         plain = subprocess.run([sys.executable, "-c", self.SCRIPT], stdout=subprocess.PIPE, text=True, timeout=300)
         budget = self.budget()
-        without, said_without = self.run_it(budget)
-        with_states, said = self.run_it(budget, "--states")
+        without, said_without = self.run_it(budget, "--no-states")
+        with_states, said = self.run_it(budget)
         self.assertEqual((without, with_states), (plain.stdout, plain.stdout))
         self.assertEqual(said_without["state_saves"], 0)
         self.assertGreater(said_without["last_peak_bytes"], budget)

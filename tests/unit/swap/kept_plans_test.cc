@@ -34,7 +34,7 @@ KeptPlans plans() {
 std::string sealed(const std::string& bytes) {
   const auto line = bytes.find('\n');
   const auto text = bytes.substr(line + 1);
-  return fmt::format("tierpilot-swap-plans 1 {}\n{}", to_string(digest_of(text)), text);
+  return fmt::format("tierpilot-swap-plans 2 {}\n{}", to_string(digest_of(text)), text);
 }
 
 std::string replaced(std::string bytes, std::string_view what, std::string_view by) {
@@ -53,6 +53,15 @@ TEST(KeptPlans, ComeBackAsTheyWere) {
   EXPECT_EQ(read->steps[0].margin_bytes, -7);
   EXPECT_EQ(read->steps[1].step.saves[2].place, ~uint64_t{9} + 2);
   EXPECT_EQ(read->segments[0].again, plans().segments[0].again);
+  EXPECT_FALSE(read->state_room);
+  auto decided = plans();
+  decided.state_room = 123;
+  const auto with = read_plans(write_plans(decided, kSettings), kSettings);
+  ASSERT_TRUE(with) << with.error().message;
+  EXPECT_EQ(with->state_room, 123);
+  EXPECT_FALSE(read_plans(
+      replaced(write_plans(decided, kSettings), "\"state_room\":123", "\"state_room\":-1"),
+      kSettings));
 }
 
 TEST(KeptPlans, OthersAreRefusedWithTheReason) {
@@ -66,7 +75,7 @@ TEST(KeptPlans, OthersAreRefusedWithTheReason) {
   };
   EXPECT_NE(reason(bytes, "0.1.0 swap 1001").find("another budget"), std::string::npos);
   says("", "version");
-  says("tierpilot-swap-plans 2 " + bytes.substr(23), "version");
+  says("tierpilot-swap-plans 1 " + bytes.substr(23), "version");
   says(bytes.substr(0, bytes.size() - 1), "checksum");
   says(sealed(bytes.substr(0, bytes.size() - 1)), "JSON");
   says(replaced(bytes, "\"101\"", "\"1011\""), "steps[0]: \"away\" has another length");

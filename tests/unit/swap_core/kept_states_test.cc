@@ -6,16 +6,28 @@
 namespace tierpilot::swap {
 namespace {
 
-constexpr int64_t kTarget = 100;
+// A step that took `peak_bytes` of 100.
+StepWithStates settled(int64_t peak_bytes) {
+  return {.peak_bytes = peak_bytes, .target_bytes = 100, .settled = true};
+}
+std::optional<double> nothing(int64_t) {
+  return std::nullopt;
+}
 
 TEST(KeptStates, LeaveOrStayAsThePolicySays) {
-  EXPECT_TRUE(KeptStates("swap-all").leave());
-  for (const auto* rule : {"none", "vdnn", "checkpoint"}) EXPECT_FALSE(KeptStates(rule).leave());
-  KeptStates all("swap-all"), nothing("none");
-  all.step_ended(1, kTarget, true, true);
-  nothing.step_ended(500, kTarget, false, true);
-  EXPECT_TRUE(all.leave()) << "however much room there is";
-  EXPECT_FALSE(nothing.leave()) << "however little";
+  SlotTable slots;
+  for (const auto* rule : {"swap-all", "none", "vdnn", "checkpoint"}) {
+    KeptStates states(rule);
+    const bool all = rule == std::string("swap-all");
+    for (int step = 0; step < 3; ++step) {
+      const auto id = slots.add(10, nullptr, true);
+      EXPECT_EQ(states.kept(id, *slots.find(id)), all) << rule;
+      auto over = settled(all ? 1 : 500);
+      over.fits = all;
+      EXPECT_FALSE(states.step_ended(over, nothing));
+      EXPECT_EQ(states.leave(), all) << rule << ": however much room there is, or little";
+    }
+  }
 }
 
 TEST(KeptStates, StayWhereAllOfThemFitBesideTheMostOfASettledStep) {
@@ -23,20 +35,33 @@ TEST(KeptStates, StayWhereAllOfThemFitBesideTheMostOfASettledStep) {
   KeptStates states("swap");
   for (int i = 0; i < 3; ++i) {
     const auto id = slots.add(10, nullptr, true);
-    states.kept(id, *slots.find(id));
+    EXPECT_TRUE(states.kept(id, *slots.find(id))) << "nothing is known";
   }
   EXPECT_EQ(states.bytes(), 30);
-  EXPECT_TRUE(states.leave()) << "nothing is known";
-  states.step_ended(71, kTarget, true, true);
+  states.step_ended(settled(71), nothing);
   EXPECT_TRUE(states.leave()) << "one too many";
-  states.step_ended(70, kTarget, true, false);
-  EXPECT_TRUE(states.leave()) << "something was tried";
-  states.step_ended(70, kTarget, true, true);
+  states.step_ended(settled(70), nothing);
   EXPECT_FALSE(states.leave());
-  states.step_ended(100, kTarget, true, true);
-  EXPECT_FALSE(states.leave()) << "they are a part of it";
-  states.step_ended(101, kTarget, false, false);
+}
+
+TEST(KeptStates, ThoseThatAreAskedForFirstStayWhereThereIsRoomForSome) {
+  SlotTable slots;
+  KeptStates states("swap");
+  states.restore(25);
+  std::vector<Id> ids;
+  std::vector<bool> left;
+  for (int i = 0; i < 4; ++i) {
+    ids.push_back(slots.add(10, nullptr, true));
+    left.push_back(states.kept(ids.back(), *slots.find(ids.back())));
+  }
+  EXPECT_EQ(left, (std::vector<bool>{false, false, true, true}));
+  EXPECT_EQ(states.staying_bytes(), 20);
   EXPECT_TRUE(states.leave());
+  for (int i = 0; i < 4; ++i) {  // the next step asks for one after the other
+    states.ended(*slots.find(ids[i]));
+    EXPECT_EQ(states.kept(ids[i], *slots.find(ids[i])), left[i]) << i;
+  }
+  EXPECT_EQ(states.decided(), 25);
 }
 
 TEST(KeptStates, AreInTheOrderInWhichTheyWereKeptUntilTheyAreAskedFor) {
@@ -51,7 +76,7 @@ TEST(KeptStates, AreInTheOrderInWhichTheyWereKeptUntilTheyAreAskedFor) {
   states.ended(*slots.find(ids[1]));
   states.kept(ids[1], *slots.find(ids[1]));
   std::vector<Id> order;
-  for (const auto& [place, id] : states.order()) order.push_back(id);
+  for (const auto& [place, kept] : states.order()) order.push_back(kept.id);
   EXPECT_EQ(order, (std::vector<Id>{ids[0], ids[2], ids[3], ids[1]}));
   EXPECT_EQ(states.bytes(), 40);
 }

@@ -272,6 +272,24 @@ TEST(Session, StatesStayOnceAStepHasShownThatThereIsRoom) {
   EXPECT_EQ(roomy.said("statistics")["copies_out"], before);
 }
 
+// As where two optimisers step one after the other: nothing is computed between them.
+TEST(Session, StatesDoNotStayForTheRoomThatIsThereBetweenSteps) {
+  constexpr size_t kLayers = 30, kStates = 20;
+  FrontEnd first("none");
+  first.step(kLayers);  // the process has what it needs itself
+  tierpilot_swap_begin(first.swap());
+  const auto held = first.said("statistics").at("device_peak_bytes").get<int64_t>();
+  FrontEnd front("capuchin", held + held / 19 + 2 * kSize);
+  for (int step = 0; step < 6; ++step) {
+    front.step(kLayers);
+    EXPECT_TRUE(front.take_and_keep_states(kStates));
+    tierpilot_swap_begin(front.swap());
+    tierpilot_swap_begin(front.swap());
+  }
+  front.let_states_leave();
+  EXPECT_EQ(front.states_here(), 0U);
+}
+
 TEST(Session, NonsenseIsNoCrash) {
   FrontEnd front("swap-all");
   auto* swap = front.swap();

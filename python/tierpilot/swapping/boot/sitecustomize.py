@@ -23,7 +23,7 @@ def _start(_):
         os.environ.get("TIERPILOT_SWAP_TIERS"),
         plan_file=os.environ.get("TIERPILOT_SWAP_PLANS"),
         recompute=bool(os.environ.get("TIERPILOT_SWAP_RECOMPUTE")),
-        states=bool(os.environ.get("TIERPILOT_SWAP_STATES")),
+        states={"1": True, "0": False}.get(os.environ.get("TIERPILOT_SWAP_STATES")),
         device=os.environ.get("TIERPILOT_SWAP_DEVICE"),
         lazy=True,  # processes that train nothing open nothing
     )
