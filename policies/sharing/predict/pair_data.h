@@ -38,9 +38,11 @@ bool is_pair_table(const CsvTable& table);
 Result<PairData> read_pairs(CsvTable& table);
 
 // Speeds alone of the two jobs and how they change with the batch, from all of `data` on that card;
-// behind these `kPairColumns` columns one for each kind of job (model and batch) as victim and as
-// neighbour, where there are at most some hundred.
+// behind these `kPairColumns` columns what the law of pairs says (pair_law.h), and behind that one
+// for each kind of job (model and batch) as victim and as neighbour, where there are at most some
+// hundred.
 inline constexpr size_t kPairColumns = 10;
+inline constexpr size_t kLawColumn = kPairColumns;
 std::vector<Row> pair_rows(const PairData& data);
 
 // Each model alone is tested, in whichever place.

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <map>
 
-#include "policies/sharing/predict/pair_data.h"
+#include "policies/sharing/predict/pair_law.h"
 
 namespace tierpilot::sharing {
 namespace {
@@ -66,6 +66,7 @@ void add_kinds(Row& row, const PairSample& sample, const Kinds& kinds) {
 std::vector<Row> pair_rows(const PairData& data) {
   const auto profiles = profiles_of(data);
   const auto kinds = kinds_of(data);
+  const GpuParts parts(data);
   std::vector<Row> rows;
   for (const auto& sample : data.samples) {
     Row row;
@@ -77,6 +78,7 @@ std::vector<Row> pair_rows(const PairData& data) {
     row.push_back(std::tanh(ratio / 2));
     row.push_back(row[1] - row[4]);
     row.push_back(sample.victim.model == sample.neighbour.model ? 1 : 0);
+    row.push_back(ln_longer(sample, parts));
     add_kinds(row, sample, kinds);
     rows.push_back(std::move(row));
   }

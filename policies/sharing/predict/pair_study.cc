@@ -4,7 +4,7 @@
 #include <set>
 #include <tuple>
 
-#include "policies/sharing/predict/pair_data.h"
+#include "policies/sharing/predict/pair_law.h"
 
 namespace tierpilot::sharing {
 namespace {
@@ -23,16 +23,19 @@ std::unique_ptr<Regressor> small_trees() {
 }
 
 std::vector<Contender> contenders(size_t columns) {
-  const auto told = range(0, std::min(columns, kPairColumns));
-  const auto kinds = range(told.size(), columns);
+  const auto told = range(0, kPairColumns);
+  const auto kinds = range(kLawColumn + 1, columns);
+  auto all_but_law = told;
+  all_but_law.insert(all_but_law.end(), kinds.begin(), kinds.end());
   const auto on_told = [told](std::unique_ptr<Regressor> regressor) {
     return make_on_columns(told, std::move(regressor));
   };
   std::vector<Contender> all{
-      {"default",
-       [on_told] {
+      {"default", [] { return make_pair_law(kLawColumn); }},
+      {"average",
+       [on_told, all_but_law] {
          std::vector<std::unique_ptr<Regressor>> members;
-         members.push_back(make_ridge(0.1));
+         members.push_back(make_on_columns(all_but_law, make_ridge(0.1)));
          members.push_back(on_told(make_nearest(15)));
          members.push_back(on_told(small_trees()));
          return make_average(std::move(members));

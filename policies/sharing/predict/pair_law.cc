@@ -1,0 +1,79 @@
+#include "policies/sharing/predict/pair_law.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tierpilot::sharing {
+namespace {
+
+constexpr double kByLength = 0.25;
+constexpr double kLeastLonger = 1e-3;
+constexpr double kMostLevel = 0.6;
+constexpr double kLevelStep = 0.02;
+// Few jobs that are alike have a near median that says nothing of others; so the law is left only
+// where it is off by so many times as much.
+constexpr double kWrong = 2;
+
+double kept(double ln_longer) {
+  return 1 / (1 + std::exp(ln_longer));
+}
+
+class PairLaw final : public Regressor {
+ public:
+  explicit PairLaw(size_t column) : column_(column) {}
+
+  void fit(const std::vector<Row>& rows, const std::vector<double>& targets) override {
+    double best = penalised_error(0, rows, targets);
+    level_ = 0;
+    for (double level = -kMostLevel; level <= kMostLevel; level += kLevelStep) {
+      const double error = penalised_error(level, rows, targets);
+      if (error < best) {
+        best = error;
+        level_ = level;
+      }
+    }
+    median_->fit(rows, targets);
+    double of_median = 0;
+    for (size_t i = 0; i < rows.size(); ++i)
+      of_median += std::abs(median_->predict(rows[i]) - targets[i]);
+    is_median_ = kWrong * of_median / static_cast<double>(rows.size()) < best;
+  }
+
+  double predict(const Row& row) const override {
+    return is_median_ ? median_->predict(row) : kept(row[column_] + level_);
+  }
+
+ private:
+  // A level of 0 is what the law says by itself: without much to gain nothing else is taken.
+  double penalised_error(double level, const std::vector<Row>& rows,
+                         const std::vector<double>& targets) const {
+    double sum = 0;
+    for (size_t i = 0; i < rows.size(); ++i)
+      sum += std::abs(kept(rows[i][column_] + level) - targets[i]);
+    return sum / static_cast<double>(rows.size()) + level * level;
+  }
+
+  const size_t column_;
+  double level_ = 0;
+  bool is_median_ = false;
+  std::unique_ptr<Regressor> median_ = make_median();
+};
+
+}  // namespace
+
+double ln_longer(const PairSample& sample, const GpuParts& parts) {
+  const auto a = parts.of(sample.card, sample.victim);
+  const auto b = parts.of(sample.card, sample.neighbour);
+  double longer = a.mean * b.mean + (1 - a.mean) * (1 - b.mean);
+  // Whatever part it is, two jobs of one model have the same.
+  if (sample.victim.model == sample.neighbour.model) longer += 2 * a.deviation * b.deviation;
+  const double ln_ratio =
+      std::log(a.mean / sample.victim.alone) - std::log(b.mean / sample.neighbour.alone);
+  return std::log(std::max(longer, kLeastLonger)) - kByLength * ln_ratio;
+}
+
+std::unique_ptr<Regressor> make_pair_law(size_t column) {
+  return std::make_unique<PairLaw>(column);
+}
+
+}  // namespace tierpilot::sharing
