@@ -326,8 +326,9 @@ def swap(budget=None, policy="swap", tiers=None, recompute=False, plan_file=None
     With `recompute`, blocks of the model are computed again in the backward pass where that is
     cheaper than copies: their forward passes have to depend on their inputs and weights alone.
 
-    With `states`, what optimisers of torch.optim keep for their parameters leaves between their
-    steps, too, from the first `with` on.
+    What optimisers of torch.optim keep for their parameters leaves between their steps, too, from the
+    first `with` on: on a processor with policy "swap", elsewhere with `states=True`; never with
+    `states=False`.
 
     The budget is of the memory of `device`: "cpu", "cuda" or "cuda:N". If it is not said, it is a GPU
     that PyTorch uses by then, else the processor. Tensors of others stay where they are.

@@ -115,6 +115,24 @@ class Heap(Case):
             thread.join()
         self.assertEqual(tensor.sum().item(), 4.0 * tensor.numel())
 
+    def test_workers_that_are_forked_beside_a_training_change_nothing(self):
+        def losses(workers):
+            torch.manual_seed(5)
+            model = torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(6)])
+            optimiser = torch.optim.SGD(model.parameters(), 1e-4, momentum=0.9)
+            swap, found = Swap("1MiB", "swap-all", "memory=256MiB", states=True), []
+            for _ in range(2):
+                for x in torch.utils.data.DataLoader(torch.arange(512 * 512.0).view(512, 512).cos(), 256, num_workers=workers):
+                    with swap:
+                        loss = model(x).square().sum()
+                    optimiser.zero_grad()
+                    loss.backward()
+                    optimiser.step()
+                    found.append(loss.item())
+            return found
+
+        self.assertEqual(losses(2), losses(0))
+
     def test_what_ended_is_the_kernels_again_when_steps_are_looked_at(self):
         x = torch.ones(MIB // 4, requires_grad=True)
         with SWAP:
