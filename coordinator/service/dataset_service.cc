@@ -37,13 +37,14 @@ kj::Promise<void> DatasetService::datasetList(DatasetListContext context) {
   caller_->allow_reading();
   const auto params = context.getParams();
   const uint32_t limit = params.getLimit() ? std::min(params.getLimit(), kPage) : kPage;
-  const auto& all = caller_->core().state.catalog.all();
+  const auto& catalog = caller_->core().state.catalog;
   std::vector<const Catalog::Entry*> page;
   size_t bytes = 0;
-  for (auto it = all.upper_bound(text(params.getAfter()));
-       it != all.end() && page.size() < limit && bytes < kPageBytes; ++it) {
-    page.push_back(&it->second);
-    bytes += wire_size(it->second);
+  for (const auto* entry = catalog.next_told(text(params.getAfter()));
+       entry && page.size() < limit && bytes < kPageBytes;
+       entry = catalog.next_told(entry->dataset.name)) {
+    page.push_back(entry);
+    bytes += wire_size(*entry);
   }
   auto out = context.getResults().initDatasets(static_cast<unsigned>(page.size()));
   for (unsigned i = 0; i < out.size(); ++i) write_dataset(*page[i], out[i]);
@@ -53,7 +54,7 @@ kj::Promise<void> DatasetService::datasetList(DatasetListContext context) {
 kj::Promise<void> DatasetService::datasetShow(DatasetShowContext context) {
   caller_->allow_reading();
   const auto name = text(context.getParams().getName());
-  const auto* entry = caller_->core().state.catalog.find(name);
+  const auto* entry = caller_->core().state.catalog.told(name);
   if (!entry) refuse(ErrorCode::kNotFound, fmt::format("dataset '{}' does not exist", name));
   write_dataset(*entry, context.getResults().initDataset());
   return kj::READY_NOW;

@@ -128,18 +128,14 @@ void NodeSession::apply(wire::NodeEvent::Reader event, const std::shared_ptr<Pro
                        });
       break;
     case wire::NodeEvent::UNIT_FAULT: {
-      // Told twice it would count twice, and end the next gang on the unit too.
-      auto* node = core_.state.registry.find(ticket_.node);
+      const auto* node = core_.state.registry.find(ticket_.node);
       if (!node) break;
       ++progress->open;
-      // Where the disk is full it counts until a restart.
-      auto written = node->heard.hear(
-          sequence, [progress, sequence](const Status&) { progress->finished(sequence, {}); });
-      if (!written) break;
       const auto fault = event.getUnitFault();
-      core_.gangs.unit_failed(ticket_.node + "/" + short_text(fault.getUnit()),
-                              short_text(fault.getKind()), short_text(fault.getDetail()),
-                              std::move(written));
+      core_.gangs.unit_failed(
+          ticket_.node + "/" + short_text(fault.getUnit()), short_text(fault.getKind()),
+          short_text(fault.getDetail()), told_as(node->facts, sequence),
+          [progress, sequence](const Status& status) { progress->finished(sequence, status); });
       break;
     }
     case wire::NodeEvent::CHECKPOINTED: {

@@ -72,7 +72,7 @@ void write_unit(const ClusterState& state, const ShareKeeper& shares, NodeCards&
   out.setNode(node);
   out.setEngine(engine_name(name.engine).data());
   const auto* record = state.registry.find(node);
-  const auto drained = state.units.drained_because(id);
+  const auto drained = state.units.told_drain(id);
   const auto unhealthy = state.units.unhealthy_because(id);
   const auto lost = lost_because(record, name);
   out.setState(!lost.empty()                    ? "lost"

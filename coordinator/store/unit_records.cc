@@ -14,6 +14,7 @@ Status remove_units(Db& db, const std::string& node) {
   // '0' is what follows '/'.
   for (const char* sql : {"DELETE FROM units WHERE unit > ? || '/' AND unit < ? || '0'",
                           "DELETE FROM unit_failures WHERE unit > ? || '/' AND unit < ? || '0'",
+                          "DELETE FROM unit_failures WHERE told > ? || '/' AND told < ? || '0'",
                           "DELETE FROM unit_drains WHERE unit > ? || '/' AND unit < ? || '0'"}) {
     auto query = db.query(sql);
     if (!query) return tl::unexpected(query.error());
@@ -23,10 +24,12 @@ Status remove_units(Db& db, const std::string& node) {
 }
 
 Status put_unit_failure(Db& db, const UnitFailure& failure) {
-  auto query = db.query("INSERT INTO unit_failures(at_ms, unit, kind, task) VALUES(?,?,?,?)");
+  auto query = db.query(
+      "INSERT INTO unit_failures(at_ms, unit, kind, task, told) VALUES(?,?,?,?,?) "
+      "ON CONFLICT(told) WHERE told <> '' DO NOTHING");
   if (!query) return tl::unexpected(query.error());
   query->bind(failure.at_ms).bind(failure.unit).bind(failure.kind);
-  if (auto put = bind_unsigned(*query, failure.task).run(); !put) return put;
+  if (auto put = bind_unsigned(*query, failure.task).bind(failure.told).run(); !put) return put;
   auto old =
       db.query("DELETE FROM unit_failures WHERE id <= (SELECT MAX(id) FROM unit_failures) - 10000");
   return old ? old->run() : Status(tl::unexpected(old.error()));
@@ -39,9 +42,14 @@ Status remove_unit_failures(Db& db, uint64_t task) {
 }
 
 Status remove_unit_failures(Db& db, const std::string& unit) {
-  auto query = db.query("DELETE FROM unit_failures WHERE unit = ?");
-  if (!query) return tl::unexpected(query.error());
-  return query->bind(unit).run();
+  // See UnitBook::resume().
+  for (const char* sql : {"UPDATE unit_failures SET unit = '' WHERE unit = ? AND told <> ''",
+                          "DELETE FROM unit_failures WHERE unit = ?"}) {
+    auto query = db.query(sql);
+    if (!query) return tl::unexpected(query.error());
+    if (auto done = query->bind(unit).run(); !done) return done;
+  }
+  return {};
 }
 
 Status put_unit_drain(Db& db, const std::string& unit, int64_t at_ms, const std::string& reason) {
@@ -62,12 +70,12 @@ Status read_units(Db& db, UnitBook& into) {
     if (!row) return tl::unexpected(row.error());
     into.remember(units->text(0), units->integer(1));
   }
-  auto failures = db.query("SELECT at_ms, unit, kind, task FROM unit_failures ORDER BY id");
+  auto failures = db.query("SELECT at_ms, unit, kind, task, told FROM unit_failures ORDER BY id");
   if (!failures) return tl::unexpected(failures.error());
   for (auto row = failures->step(); !row || *row; row = failures->step()) {
     if (!row) return tl::unexpected(row.error());
-    into.failed(
-        {failures->integer(0), failures->text(1), failures->text(2), as_unsigned(*failures, 3)});
+    into.failed({failures->integer(0), failures->text(1), failures->text(2),
+                 as_unsigned(*failures, 3), failures->text(4)});
   }
   auto drains = db.query("SELECT unit, reason FROM unit_drains");
   if (!drains) return tl::unexpected(drains.error());

@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kPatienceNs = kSecond;
 constexpr int kTries = 40;
+constexpr uint64_t kDatasets = 3;
 
 std::string dataset_name(uint64_t number) {
   return fmt::format("d{}", number);
@@ -38,7 +39,7 @@ std::vector<TaskSpec> make_job(uint64_t seed, uint64_t number, const Kinds& incl
     task.name = fmt::format("j{}t{}", number, i);
     const int64_t ms = random.chance(0.2) ? random.between(500, 6'000) : random.between(5, 500);
     task.argv = {"work", std::to_string(ms), random.chance(0.06) ? "3" : "0"};
-    for (uint64_t dataset = 0; dataset < 3; ++dataset) {
+    for (uint64_t dataset = 0; dataset < kDatasets; ++dataset) {
       const bool read = random.chance(0.25), write = random.chance(0.25);
       if (read || (write && writes))
         task.datasets.push_back({dataset_name(dataset), write && writes});
@@ -157,6 +158,14 @@ void Client::remove_dataset(uint64_t number) {
       true);
 }
 
+void Client::look_at_datasets() {
+  if (!at_.coordinator.up()) return;
+  const auto& catalog = at_.coordinator.core().state.catalog;
+  for (uint64_t number = 0; number < kDatasets; ++number)
+    if (const auto name = dataset_name(number); at_.judge.newest(name) && !catalog.told(name))
+      note_gone(name);
+}
+
 void Client::note_gone(const std::string& dataset) {
   std::erase_if(additions_, [](const auto& addition) { return !addition.second.asked->alive; });
   const bool may_come =
@@ -187,7 +196,7 @@ void Client::check_datasets(bool repair) {
   at_.loop.after(random_.between(kMs / 10, 5 * kMs), at_.coordinator.life(), [this, repair] {
     if (!at_.coordinator.up()) return;
     auto& core = at_.coordinator.core();
-    for (uint64_t number = 0; number < 3; ++number) {
+    for (uint64_t number = 0; number < kDatasets; ++number) {
       if (repair) core.replicator.hurry(dataset_name(number));
       core.checker.check(dataset_name(number), repair, [](const auto&) {});
     }

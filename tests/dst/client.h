@@ -38,7 +38,9 @@ class Client {
   // An operator has all copies of all datasets read, and made anew where they are damaged.
   void check_datasets(bool repair);
   size_t unanswered() const { return open_.size(); }
-  // Its removal was answered, and nobody has asked to add one of that name since.
+  // As anybody may at any moment: what is not there any more has been removed.
+  void look_at_datasets();
+  // Its removal was told, and nobody has asked to add one of that name since.
   bool is_gone(const std::string& dataset) const { return gone_.contains(dataset); }
 
  private:

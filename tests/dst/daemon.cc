@@ -149,19 +149,27 @@ void Daemon::update() {
   const int64_t sent_ns = at_.clock.boot_ns();
   const uint64_t call = ++call_;
   waiting_ = true;
-  connection_->send(
-      Way::kUp, [this, events, call, sent_ns, session = session_, connection = connection_] {
-        session->update(*events, [this, call, sent_ns, connection](Result<UpdateAnswer> answer) {
-          connection->send(Way::kDown, [this, call, sent_ns, answer] {
-            if (call != call_) return;
-            waiting_ = false;
-            if (!answer) return retry(answer.error().code == ErrorCode::kConflict);
-            answered(*answer, sent_ns);
-          });
-        });
-        at_.coordinator.touched();
-      });
+  connection_->send(Way::kUp,
+                    [this, events, call, sent_ns, session = session_, connection = connection_] {
+                      session->update(*events, [=, this](Result<UpdateAnswer> answer) {
+                        connection->send(Way::kDown, [this, call, sent_ns, answer, events] {
+                          if (call != call_) return;
+                          waiting_ = false;
+                          if (!answer) return retry(answer.error().code == ErrorCode::kConflict);
+                          note_acknowledged(*events, answer->acknowledged);
+                          answered(*answer, sent_ns);
+                        });
+                      });
+                      at_.coordinator.touched();
+                    });
   give_up_after(leasing_.lease().lease_ms() * kMs / 2, call);
+}
+
+void Daemon::note_acknowledged(const std::vector<agent::Event>& sent, uint64_t up_to) {
+  for (const auto& event : sent)
+    if (const auto* fault = std::get_if<agent::UnitFaultEvent>(&event.body);
+        fault && event.sequence <= up_to)
+      at_.judge.fault_acknowledged(fmt::format("n{}/{}", at_.node + 1, fault->unit), fault->kind);
 }
 
 void Daemon::answered(const UpdateAnswer& answer, int64_t sent_ns) {

@@ -59,6 +59,7 @@ class Daemon final : public NodeCalls {
   void begin() { connect(); }
   // SIGTERM.
   void stop();
+  void fail_unit(agent::UnitFaultEvent fault) { events_.add(std::move(fault)); }
   // It is gone; `told`: its kernel closes the connection.
   void die(bool told);
 
@@ -77,6 +78,7 @@ class Daemon final : public NodeCalls {
   void register_node();
   void update();
   void answered(const UpdateAnswer& answer, int64_t sent_ns);
+  void note_acknowledged(const std::vector<agent::Event>& sent, uint64_t up_to);
   // Unless an answer to this call has come, the connection is given up.
   void give_up_after(int64_t timeout_ns, uint64_t call);
   void retry(bool lasting);

@@ -154,6 +154,14 @@ void Node::at_commit_step(int step) {
   trap.reboots ? reboot(trap.down_ns) : kill(trap.down_ns);
 }
 
+void Node::fail_unit(uint64_t number) {
+  if (!up()) return;
+  const auto unit = fmt::format("cpu/{}", number);
+  const auto kind = fmt::format("fault {}", ++unit_faults_);
+  at_.judge.unit_failed(name() + "/" + unit, kind);
+  daemon_->fail_unit({unit, kind, "simulated"});
+}
+
 void Node::heal() {
   refuses_until_ns_ = 0;
   killed_at_end_ns_.reset();

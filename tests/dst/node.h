@@ -49,6 +49,8 @@ class Node {
   void kill_in_commit(uint64_t step, bool reboots, int64_t down_ns);
   // When the next end of a task is on its disk and nobody knows.
   void kill_at_end(int64_t down_ns) { killed_at_end_ns_ = down_ns; }
+  // It will tell so, if it is up.
+  void fail_unit(uint64_t number);
   // Whatever goes on, it goes on without faults from now on.
   void heal();
 
@@ -89,6 +91,7 @@ class Node {
   std::optional<int64_t> killed_at_end_ns_;
   Version version_ = Version::kCurrent;
   bool starting_ = false;
+  int unit_faults_ = 0;
 };
 
 }  // namespace tierpilot::dst

@@ -106,7 +106,8 @@ void draw_work(Random& random, const Kinds& included, Plan& plan) {
 void draw_faults(Random& random, const Kinds& included, Plan& plan) {
   const double share = random.chance(0.5) ? 0.1 : 0.4;
   std::vector<Kind> kinds;
-  for (int kind = static_cast<int>(Kind::kKillCoordinator); kind < kKinds; ++kind) {
+  for (int kind = static_cast<int>(Kind::kKillCoordinator);
+       kind <= static_cast<int>(Kind::kKillAtEnd); ++kind) {
     const bool drawn = random.chance(share);
     if (drawn && is_allowed(static_cast<Kind>(kind), included))
       kinds.push_back(static_cast<Kind>(kind));
@@ -122,6 +123,17 @@ void draw_faults(Random& random, const Kinds& included, Plan& plan) {
                       .at_ns = fault.at_ns + random.between(0, 3 * kSecond),
                       .number = static_cast<uint64_t>(random.between(0, 1))});
   }
+}
+
+// Drawn by themselves, so that what else happens in a run stays as it is without them.
+void draw_unit_faults(uint64_t seed, Plan& plan) {
+  Random random(seed, "units");
+  if (!random.chance(0.3)) return;
+  for (int64_t i = random.between(1, 6); i > 0; --i)
+    plan.push_back({.kind = Kind::kFailUnit,
+                    .at_ns = random.between(kSecond, kBusyNs),
+                    .node = static_cast<int>(random.between(0, kNodes - 1)),
+                    .number = static_cast<uint64_t>(random.between(0, 1))});
 }
 
 }  // namespace
@@ -155,7 +167,8 @@ const char* kind_name(Kind kind) {
                                             "change-version",
                                             "damage-disk",
                                             "lose-disk",
-                                            "kill-at-end-of-task"};
+                                            "kill-at-end-of-task",
+                                            "fail-unit"};
   return names[static_cast<int>(kind)];
 }
 
@@ -171,17 +184,20 @@ std::string describe(const Action& action) {
     text += fmt::format(" at disk operation {}", action.number);
   else if (action.kind == Kind::kKillInCommit || action.kind == Kind::kRebootInCommit)
     text += fmt::format(" at step {}", action.number);
+  else if (action.kind == Kind::kFailUnit)
+    text += fmt::format(" cpu/{}", action.number);
   else if (action.kind == Kind::kChangeVersion)
     text += " to " + program_of(static_cast<Version>(action.number)).label();
   const bool lasts = action.kind >= Kind::kKillCoordinator && action.kind != Kind::kStepWall &&
-                     action.kind != Kind::kCheckDatasets && action.kind != Kind::kDamage;
+                     action.kind != Kind::kCheckDatasets && action.kind != Kind::kDamage &&
+                     action.kind != Kind::kFailUnit;
   if (lasts) text += fmt::format(" for {:.3f} s", static_cast<double>(action.lasts_ns) / 1e9);
   return text;
 }
 
 const Kinds& optional_kinds() {
   static const Kinds names{"stops",  "writes", "removes", "starts", "gangs",
-                           "pauses", "skew",   "damage",  "losses"};
+                           "pauses", "skew",   "damage",  "losses", "units"};
   return names;
 }
 
@@ -190,6 +206,7 @@ Plan make_plan(uint64_t seed, const Kinds& included) {
   Plan plan;
   draw_work(random, included, plan);
   draw_faults(random, included, plan);
+  if (included.contains("units")) draw_unit_faults(seed, plan);
   std::stable_sort(plan.begin(), plan.end(),
                    [](const Action& a, const Action& b) { return a.at_ns < b.at_ns; });
   return plan;

@@ -41,8 +41,9 @@ enum class Kind {
   kDamage,
   kLoseDisk,
   kKillAtEnd,
+  kFailUnit,
 };
-inline constexpr int kKinds = static_cast<int>(Kind::kKillAtEnd) + 1;
+inline constexpr int kKinds = static_cast<int>(Kind::kFailUnit) + 1;
 const char* kind_name(Kind kind);
 
 struct Action {
@@ -50,7 +51,8 @@ struct Action {
   int64_t at_ns = 0;
   int node = 0;
   int64_t lasts_ns = 0;
-  uint64_t number = 0;  // which job, dataset or version; of a partition 1: up, 2: down, 3: both
+  uint64_t number =
+      0;  // which job, dataset, version or unit; of a partition 1: up, 2: down, 3: both
 };
 using Plan = std::vector<Action>;  // in the order of time
 
@@ -67,6 +69,7 @@ std::string describe(const Action& action);
 //   skew     programs of other versions
 //   damage   bytes on a node's disk change
 //   losses   a node comes back with an empty disk
+//   units    compute units fail
 using Kinds = std::set<std::string>;
 const Kinds& optional_kinds();
 

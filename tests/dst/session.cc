@@ -138,6 +138,13 @@ void Session::tell(const std::shared_ptr<Progress>& progress) {
                       link_->take_released()});
 }
 
+void Session::written(const std::shared_ptr<Progress>& progress, uint64_t sequence,
+                      const Status& status) {
+  if (!status)
+    progress->failed = progress->failed ? std::min(progress->failed, sequence) : sequence;
+  if (--progress->open == 0) tell(progress);
+}
+
 void Session::apply(const agent::Event& event, const std::shared_ptr<Progress>& progress) {
   progress->last = std::max(progress->last, event.sequence);
   const auto& node = ticket_.node;
@@ -149,6 +156,16 @@ void Session::apply(const agent::Event& event, const std::shared_ptr<Progress>& 
     core_.lifecycle.served(node, served->attempt, data);
   } else if (const auto* started = std::get_if<agent::StartedEvent>(&event.body)) {
     core_.lifecycle.started(node, started->attempt, started->pid, started->cpu_units);
+  } else if (const auto* fault = std::get_if<agent::UnitFaultEvent>(&event.body)) {
+    const auto* record = core_.state.registry.find(node);
+    if (!record) return;
+    ++progress->open;
+    core_.gangs.unit_failed(
+        node + "/" + fault->unit, fault->kind, fault->detail,
+        told_as(record->facts, event.sequence),
+        [self = shared_from_this(), progress, sequence = event.sequence](const Status& status) {
+          self->written(progress, sequence, status);
+        });
   } else {
     const auto& exited = std::get<agent::ExitedEvent>(event.body);
     const auto attempt = exited.attempt;
@@ -156,11 +173,8 @@ void Session::apply(const agent::Event& event, const std::shared_ptr<Progress>& 
     core_.lifecycle.exited(
         node, attempt, to_exit(exited.exit),
         [self = shared_from_this(), progress, sequence = event.sequence, attempt](Status status) {
-          if (status)
-            self->ended_(attempt);
-          else
-            progress->failed = progress->failed ? std::min(progress->failed, sequence) : sequence;
-          if (--progress->open == 0) self->tell(progress);
+          if (status) self->ended_(attempt);
+          self->written(progress, sequence, status);
         });
   }
 }

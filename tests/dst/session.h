@@ -100,6 +100,7 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   struct Progress;
   void apply(const agent::Event& event, const std::shared_ptr<Progress>& progress);
+  void written(const std::shared_ptr<Progress>& progress, uint64_t sequence, const Status& status);
   void tell(const std::shared_ptr<Progress>& progress);
 
   Core& core_;

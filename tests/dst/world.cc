@@ -122,7 +122,7 @@ void World::act_on_coordinator(const Action& action) {
 
 void World::act_on_node(const Action& action) {
   auto& node = *nodes_[static_cast<size_t>(action.node)];
-  nodes_are_well_ &= action.kind == Kind::kEvict;
+  nodes_are_well_ &= action.kind == Kind::kEvict || action.kind == Kind::kFailUnit;
   switch (action.kind) {
     case Kind::kKillDaemon:
       return node.kill(action.lasts_ns);
@@ -151,6 +151,8 @@ void World::act_on_node(const Action& action) {
       return losses_.lose_disk(node, action.lasts_ns);
     case Kind::kKillAtEnd:
       return node.kill_at_end(action.lasts_ns);
+    case Kind::kFailUnit:
+      return node.fail_unit(action.number);
     default:
       return node.kill_in_commit(action.number, action.kind == Kind::kRebootInCommit,
                                  action.lasts_ns);

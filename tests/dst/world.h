@@ -48,6 +48,7 @@ class World {
   void check_step();
   void check_gangs();
   void check_catalog();
+  void check_units();
   void check_quiet();
   void check_datasets();
   void check_memory();

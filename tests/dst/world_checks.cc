@@ -17,8 +17,10 @@ constexpr size_t kMostEvents = 8;       // a heartbeat may be under way
 
 void World::check_step() {
   losses_.check();
+  client_.look_at_datasets();
   check_catalog();
   check_gangs();
+  check_units();
   if (steps_ % kBoundsEvery == 0) check_bounds();
   judge_.processes().look(loop_.now_ns());
 }
@@ -37,6 +39,24 @@ void World::check_gangs() {
         judge_.violated("half-gang",
                         fmt::format("gang {} is placed as attempt {}, its rank {} as {}", id,
                                     gang->attempt, rank, tasks.find(rank)->attempt));
+  }
+}
+
+// A fault that its daemon need not tell again is known for good, and each counts once.
+void World::check_units() {
+  if (!coordinator_->up()) return;
+  for (const auto& [fault, acknowledged] : judge_.unit_faults()) {
+    const auto& [unit, kind] = fault;
+    const auto& all = coordinator_->core().state.units.all_failures();
+    const auto counted = std::count_if(all.begin(), all.end(), [&](const auto& failure) {
+      return failure.unit == unit && failure.kind == kind;
+    });
+    if (acknowledged && counted == 0)
+      judge_.violated("lost-fault",
+                      fmt::format("{} of unit {} was acknowledged, and is not known", kind, unit));
+    if (counted > 1)
+      judge_.violated("fault-twice",
+                      fmt::format("{} of unit {} counts {} times", kind, unit, counted));
   }
 }
 

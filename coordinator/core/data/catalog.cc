@@ -72,6 +72,18 @@ const Catalog::Entry* Catalog::find(const std::string& name) const {
   return found == entries_.end() ? nullptr : &found->second;
 }
 
+const Catalog::Entry* Catalog::told(const std::string& name) const {
+  const auto leaving = leaving_.find(name);
+  return leaving == leaving_.end() ? find(name) : &leaving->second;
+}
+
+const Catalog::Entry* Catalog::next_told(const std::string& after) const {
+  const auto here = entries_.upper_bound(after), leaving = leaving_.upper_bound(after);
+  if (leaving == leaving_.end()) return here == entries_.end() ? nullptr : &here->second;
+  const bool is_here_first = here != entries_.end() && here->first < leaving->first;
+  return is_here_first ? &here->second : &leaving->second;
+}
+
 Catalog::Entry& Catalog::put(Dataset dataset) {
   const auto told = strays_.extract(dataset.name);
   auto& entry = entries_[dataset.name];

@@ -45,8 +45,12 @@ class Catalog {
   Entry* find(const std::string& name);
   const Entry* find(const std::string& name) const;
   const std::map<std::string, Entry>& all() const { return entries_; }
+  // What may be told: also one whose removal is not on disk yet.
+  const Entry* told(const std::string& name) const;
+  // The one that follows in the order of names; null: there is none.
+  const Entry* next_told(const std::string& after) const;
   Entry& put(Dataset dataset);
-  // Its removal is being written down: nobody finds it any more, reports about it still count.
+  // Its removal is being written down: no work finds it any more, reports about it still count.
   void begin_removal(const std::string& name);
   // It is gone, or is here again as the write failed.
   void end_removal(const std::string& name, bool removed);

@@ -19,6 +19,9 @@ struct DatasetChecker::Round {
 };
 
 void DatasetChecker::check(const std::string& name, bool repair, Done done) {
+  if (state_.catalog.is_being_removed(name))
+    return done(
+        fail(ErrorCode::kConflict, fmt::format("dataset '{}' is just being removed", name)));
   const auto* entry = state_.catalog.find(name);
   if (!entry)
     return done(fail(ErrorCode::kNotFound, fmt::format("dataset '{}' does not exist", name)));

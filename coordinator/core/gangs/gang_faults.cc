@@ -75,43 +75,51 @@ bool GangLife::blame_units(const Task& gang, const Task& culprit) {
     return true;
   }
   if (!by_signal && !node_lost) return false;
-  for (const auto& unit : units) count({state_.clock.wall_ms(), unit, kind, gang.id});
+  for (const auto& unit : units) count({state_.clock.wall_ms(), unit, kind, gang.id, {}});
   return false;
 }
 
 void GangLife::count(const UnitFailure& failure, std::function<void(Status)> written) {
   state_.units.failed(failure);
-  state_.store.write([failure](Db& db) { return records::put_unit_failure(db, failure); },
-                     std::move(written));
-  quarantine(failure.unit);
+  write(failure, std::move(written));
+}
+
+void GangLife::write(const UnitFailure& failure, std::function<void(Status)> written) {
+  const auto& unit = failure.unit;
+  const int64_t now_ms = state_.clock.wall_ms();
+  const auto reason = state_.units.quarantine_reason(unit, state_.settings.quarantine_failures,
+                                                     now_ms - state_.settings.quarantine_window_ms);
+  if (!reason.empty()) {
+    spdlog::warn("unit {}: quarantined {}", unit, reason);
+    state_.units.quarantine(unit, reason);
+  }
+  state_.store.write(
+      [failure, now_ms, reason](Db& db) -> Status {
+        if (auto put = records::put_unit_failure(db, failure); !put || reason.empty()) return put;
+        return records::put_unit_drain(db, failure.unit, now_ms, reason);
+      },
+      [this, unit, reason, written = std::move(written)](Status status) {
+        if (!reason.empty()) state_.units.quarantine_written(unit, status.has_value());
+        if (written) written(std::move(status));
+      });
 }
 
 void GangLife::unit_failed(const std::string& unit, const std::string& kind,
-                           const std::string& detail, std::function<void(Status)> written) {
+                           const std::string& detail, const std::string& told,
+                           std::function<void(Status)> written) {
+  if (const auto* before = state_.units.find(told)) return write(*before, std::move(written));
   if (!state_.units.is_known(unit)) {
     if (written) written({});
     return;
   }
   const auto why = fmt::format("unit {}: {}: {}", unit, kind, detail);
   note(state_, std::string(parse_unit_id(unit)->node), "a unit failed", why);
-  count({state_.clock.wall_ms(), unit, kind, 0}, std::move(written));
+  count({state_.clock.wall_ms(), unit, kind, 0, told}, std::move(written));
   auto* gang = state_.tasks.find(state_.units.user_of(unit));
   auto* now = gang ? current(gang->id, gang->attempt) : nullptr;
   if (!now) return;
   now->device_fault = why;
   stop(*gang, why);
-}
-
-void GangLife::quarantine(const std::string& unit) {
-  const int64_t now_ms = state_.clock.wall_ms();
-  const auto reason = state_.units.quarantine_reason(unit, state_.settings.quarantine_failures,
-                                                     now_ms - state_.settings.quarantine_window_ms);
-  if (reason.empty()) return;
-  spdlog::warn("unit {}: quarantined {}", unit, reason);
-  state_.units.drain(unit, reason);
-  state_.store.write(
-      [unit, now_ms, reason](Db& db) { return records::put_unit_drain(db, unit, now_ms, reason); },
-      nullptr);
 }
 
 }  // namespace tierpilot

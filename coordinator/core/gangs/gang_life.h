@@ -45,9 +45,10 @@ class GangLife {
   // What a rank said of its job, now or before the coordinator started.
   void reported(const Task& rank, const JobPoint& point);
   // The device failed under whatever ran on it: counted against the unit, and the gang that has it
-  // begins anew, which is not counted against the gang. `detail` is for people.
+  // begins anew, which is not counted against the gang. `detail` is for people. What was told
+  // before (see told_as()) is only written again, as that may have failed.
   void unit_failed(const std::string& unit, const std::string& kind, const std::string& detail,
-                   std::function<void(Status)> written = {});
+                   const std::string& told = {}, std::function<void(Status)> written = {});
   // It is to be tried again with so many ranks, which is not counted against it.
   void begin_again(Task& gang, uint32_t ranks, const std::string& why);
   // All ranks are asked to end.
@@ -90,9 +91,10 @@ class GangLife {
   // Writes down what its units are to blame for. True: the same befell other units before, so that
   // the gang itself is to blame.
   bool blame_units(const Task& gang, const Task& culprit);
-  // On disk, too. Takes the unit out of service if it has failed too often.
+  // On disk, too.
   void count(const UnitFailure& failure, std::function<void(Status)> written = {});
-  void quarantine(const std::string& unit);
+  // With it the unit is taken out of service if it has failed too often.
+  void write(const UnitFailure& failure, std::function<void(Status)> written);
 
   ClusterState& state_;
   Lifecycle& lifecycle_;

@@ -66,6 +66,10 @@ gang::UnitRate by_its_own(const gang::UnitRate& rate, const gang::FailureHistory
 
 }  // namespace
 
+std::string told_as(const NodeFacts& teller, uint64_t event) {
+  return fmt::format("{}/{}/{}", teller.name, teller.instance, event);
+}
+
 std::vector<std::string> UnitBook::add(const NodeFacts& facts, int64_t now_ms) {
   std::vector<std::string> added;
   const auto put = [&](std::string unit) {
@@ -82,7 +86,8 @@ std::vector<std::string> UnitBook::add(const NodeFacts& facts, int64_t now_ms) {
 void UnitBook::forget(const std::string& node) {
   const auto is_of = [&](const std::string& unit) { return node_of(unit) == node; };
   std::erase_if(since_ms_, [&](const auto& unit) { return is_of(unit.first); });
-  std::erase_if(failures_, [&](const auto& failure) { return is_of(failure.unit); });
+  std::erase_if(failures_,
+                [&](const auto& failure) { return is_of(failure.unit) || is_of(failure.told); });
   std::erase_if(drains_, [&](const auto& drain) { return is_of(drain.first); });
   unhealthy_.erase(node);
   rates_.clear();
@@ -100,15 +105,39 @@ void UnitBook::forgive(uint64_t task) {
   reckoned_ms_ = INT64_MIN;
 }
 
+const UnitFailure* UnitBook::find(const std::string& told) const {
+  const auto found = std::find_if(failures_.begin(), failures_.end(), [&](const auto& failure) {
+    return !told.empty() && failure.told == told;
+  });
+  return found == failures_.end() ? nullptr : &*found;
+}
+
+void UnitBook::quarantine_written(const std::string& unit, bool on_disk) {
+  const auto drain = drains_.find(unit);
+  if (drain == drains_.end() || drain->second.on_disk) return;
+  if (on_disk)
+    drain->second.on_disk = true;
+  else
+    drains_.erase(drain);
+}
+
 void UnitBook::resume(const std::string& unit) {
   drains_.erase(unit);
+  // What a daemon may tell once more is news no longer, and counts against nobody.
+  for (auto& failure : failures_)
+    if (failure.unit == unit && !failure.told.empty()) failure.unit.clear();
   std::erase_if(failures_, [&](const auto& failure) { return failure.unit == unit; });
   reckoned_ms_ = INT64_MIN;
 }
 
 std::string UnitBook::drained_because(const std::string& unit) const {
   const auto drain = drains_.find(unit);
-  return drain == drains_.end() ? "" : drain->second;
+  return drain == drains_.end() ? "" : drain->second.reason;
+}
+
+std::string UnitBook::told_drain(const std::string& unit) const {
+  const auto drain = drains_.find(unit);
+  return drain == drains_.end() || !drain->second.on_disk ? "" : drain->second.reason;
 }
 
 std::map<std::string, std::string> UnitBook::say_unhealthy(
@@ -138,9 +167,9 @@ std::string UnitBook::quarantine_reason(const std::string& unit, uint32_t most,
   constexpr size_t kMostShare = 4;  // of all units one in so many; there is at least one
   const auto out =
       static_cast<size_t>(std::count_if(drains_.begin(), drains_.end(), [](const auto& drain) {
-        return drain.second.starts_with(kQuarantine);
+        return drain.second.reason.starts_with(kQuarantine);
       }));
-  if (most == 0 || drains_.contains(unit) ||
+  if (most == 0 || !is_known(unit) || drains_.contains(unit) ||
       out >= std::max<size_t>(since_ms_.size() / kMostShare, 1))
     return {};
   std::map<std::string, uint32_t> kinds;

@@ -18,9 +18,14 @@ namespace tierpilot {
 struct UnitFailure {
   int64_t at_ms = 0;  // wall time
   std::string unit;
-  std::string kind;   // signal 9, node lost, ...
-  uint64_t task = 0;  // of the gang; 0: the device failed by itself, whoever had it
+  std::string kind;    // signal 9, node lost, ...
+  uint64_t task = 0;   // of the gang; 0: the device failed by itself, whoever had it
+  std::string told{};  // see told_as(); empty: no daemon tells it
 };
+
+// A failure that a node's daemon tells, until it hears that it is on disk: the event's number says
+// which of that daemon's it is.
+std::string told_as(const NodeFacts& teller, uint64_t event);
 
 // Of failures an hour; `low` to `high` holds 90 %.
 struct UnitFailureRate {
@@ -42,7 +47,14 @@ class UnitBook {
   void failed(UnitFailure failure);
   // The failures of this gang were its own: none of its units is to blame.
   void forgive(uint64_t task);
-  void drain(const std::string& unit, const std::string& reason) { drains_[unit] = reason; }
+  // Null: nobody has told it. Of a unit that was resumed since it has none.
+  const UnitFailure* find(const std::string& told) const;
+  void drain(const std::string& unit, const std::string& reason) { drains_[unit] = {reason}; }
+  // By a rule: it counts at once, and is told once it is written. Where that fails it is none.
+  void quarantine(const std::string& unit, const std::string& reason) {
+    drains_[unit] = {reason, false};
+  }
+  void quarantine_written(const std::string& unit, bool on_disk);
   // Also forgets what counted against it.
   void resume(const std::string& unit);
 
@@ -63,15 +75,17 @@ class UnitBook {
 
   const std::map<std::string, int64_t>& all() const { return since_ms_; }
   bool is_known(const std::string& unit) const { return since_ms_.contains(unit); }
-  // By a rule, not by somebody.
+  // By a rule, not by somebody, as may be told.
   bool is_quarantined(const std::string& unit) const {
-    return drained_because(unit).starts_with(kQuarantine);
+    return told_drain(unit).starts_with(kQuarantine);
   }
   // Whether its failures since then are as many as a rule allows, and why it is to be taken out of
   // service; empty: it stays, is out already, or too many of all units are out by the rule.
   std::string quarantine_reason(const std::string& unit, uint32_t most, int64_t since_ms) const;
   // Empty: it is not drained.
   std::string drained_because(const std::string& unit) const;
+  // The same, as may be told: one that is not on disk a power cut would undo.
+  std::string told_drain(const std::string& unit) const;
   uint64_t failures(const std::string& unit) const;
   const std::vector<UnitFailure>& all_failures() const { return failures_; }
 
@@ -82,7 +96,11 @@ class UnitBook {
  private:
   std::map<std::string, int64_t> since_ms_;  // in service
   std::vector<UnitFailure> failures_;        // by time, the last ones
-  std::map<std::string, std::string> drains_;
+  struct Drain {
+    std::string reason;
+    bool on_disk = true;
+  };
+  std::map<std::string, Drain> drains_;
   std::map<std::string, std::map<std::string, std::string>> unhealthy_;  // by node, by unit
   std::map<std::string, uint64_t> users_;
   mutable std::map<std::string, UnitFailureRate> rates_;
@@ -94,7 +112,7 @@ namespace records {
 Status put_unit(Db& db, const std::string& unit, int64_t since_ms);
 // All that is known of the node's units.
 Status remove_units(Db& db, const std::string& node);
-// The last ten thousand of all units are kept.
+// The last ten thousand of all units are kept. What was told before is left as it is.
 Status put_unit_failure(Db& db, const UnitFailure& failure);
 Status remove_unit_failures(Db& db, uint64_t task);
 Status remove_unit_failures(Db& db, const std::string& unit);

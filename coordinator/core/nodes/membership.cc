@@ -74,7 +74,6 @@ Result<Membership::Ticket> Membership::join(
   if (!added) return tl::unexpected(added.error());
   auto& node = **added;
   if (!same) {
-    node.heard = {};
     node.health = {};
     node.takes_none.clear();
   }

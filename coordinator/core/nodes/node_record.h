@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "coordinator/core/nodes/heard_events.h"
 #include "coordinator/core/nodes/node_health.h"
 #include "coordinator/core/nodes/node_link.h"
 #include "coordinator/model.h"
@@ -90,7 +89,6 @@ struct NodeRecord {
   NodeHealth health;
   NodeOrder order;
   std::string takes_none;  // why, as the node says; empty: it takes tasks
-  HeardEvents heard;       // of its daemon, over all its connections
 
   NodeRates rates() const;
   // An attempt of `task` is given to it, has its data, ends. `operations` is what each unit does.

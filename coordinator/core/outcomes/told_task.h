@@ -1,5 +1,5 @@
-// What may be told of a task. An end that is not on disk yet a power cut would undo: until then it
-// goes on for everybody. Event loop thread only.
+// What may be told of a task. An end that is not on disk yet, its own or that of a promise on
+// trial, a power cut would undo: until then it goes on for everybody. Event loop thread only.
 #pragma once
 
 #include <optional>

@@ -121,6 +121,9 @@ Status check_memory_tier(const TaskSpec& spec, const std::string& who) {
 Status check_datasets(const TaskSpec& spec, const std::string& who, const Catalog& catalog) {
   std::set<std::string> seen;
   for (const auto& use : spec.datasets) {
+    if (catalog.is_being_removed(use.dataset))
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("{}: dataset '{}' is just being removed", who, use.dataset));
     if (!catalog.find(use.dataset))
       return fail(ErrorCode::kNotFound,
                   fmt::format("{}: dataset '{}' does not exist: add it first", who, use.dataset));

@@ -34,6 +34,12 @@ Status ShareKeeper::check_promises(std::vector<TaskSpec>& specs) {
     if (!task.spec.share.latency_sensitive) break;  // the others give way
     ahead.push_back(waiting_job(task, now));
   }
+  // After a restart: if their nodes do not come back, these wait as well.
+  for (const auto& [id, holder] : holders_) {
+    const auto* task = state_.tasks.find(id);
+    const auto* node = state_.registry.find(holder.node);
+    if (task && node && node->life == NodeLife::kExpected) ahead.push_back(waiting_job(*task, now));
+  }
   for (size_t i = 0; i < specs.size(); ++i) {
     if (!specs[i].share.wanted) continue;
     const auto who =

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "coordinator/core/outcomes/told_task.h"
 #include "coordinator/core/sharing/promise_words.h"
 #include "coordinator/core/sharing/share_keeper.h"
 #include "coordinator/core/sharing/share_waits.h"
@@ -235,8 +236,10 @@ std::optional<ShownShare> ShareKeeper::share_of(uint64_t id) const {
   if (!task || !task->spec.is_shared() || is_ended(task->state)) return std::nullopt;
   ShownShare shown;
   if (task->share) shown.given = *task->share;
-  shown.promise = promise_words(*task);
-  if (const double left_s = promise_left_s(state_, *task); left_s < sharing::kNoPromise)
+  const auto told = told_task(state_, id);
+  if (!told || !*told) return std::nullopt;
+  shown.promise = promise_words(**told);
+  if (const double left_s = promise_left_s(state_, **told); left_s < sharing::kNoPromise)
     shown.promise_left_s = left_s;
   const auto found = holders_.find(id);
   if (found == holders_.end()) {

@@ -33,5 +33,6 @@ Status add_shares(Db& db);
 Status add_what_jobs_did(Db& db);
 Status name_submissions(Db& db);
 Status add_pair_effects(Db& db);
+Status name_unit_faults(Db& db);
 
 }  // namespace tierpilot::records

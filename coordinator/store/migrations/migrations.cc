@@ -11,7 +11,7 @@ std::span<const Migration> migrations() {
       Migration{6, add_node_orders},      Migration{7, add_gangs},
       Migration{8, add_dataset_contents}, Migration{9, add_shares},
       Migration{10, add_what_jobs_did},   Migration{11, name_submissions},
-      Migration{12, add_pair_effects},
+      Migration{12, add_pair_effects},    Migration{13, name_unit_faults},
   };
   return kSteps;
 }

@@ -11,7 +11,7 @@ const std::vector<std::string>& invariant_names() {
   static const std::vector<std::string> names{
       "lost-submit", "overlap",    "half-gang", "lost-version", "few-copies", "lone-write",
       "two-values",  "lost-write", "came-back", "node-fault",   "skew",       "stuck",
-      "unbounded",   "crash",      "ran-again", "undone-end"};
+      "unbounded",   "crash",      "ran-again", "undone-end",   "lost-fault", "fault-twice"};
   return names;
 }
 
@@ -128,6 +128,16 @@ void Judge::check_writes(const std::string& dataset, Digest content) {
                                          "without it: that of {}",
                                          contents_.origin(write), dataset,
                                          content ? contents_.origin(content) : "nobody"));
+}
+
+void Judge::unit_failed(const std::string& unit, const std::string& kind) {
+  tell("unit {} has failed: {}", unit, kind);
+  unit_faults_[{unit, kind}] = false;
+}
+
+void Judge::fault_acknowledged(const std::string& unit, const std::string& kind) {
+  tell("{} of unit {} is acknowledged", kind, unit);
+  unit_faults_[{unit, kind}] = true;
 }
 
 namespace {

@@ -19,7 +19,8 @@
 namespace tierpilot::dst {
 
 // lost-submit, overlap, half-gang, lost-version, few-copies, lone-write, two-values, lost-write,
-// came-back, node-fault, skew, stuck, unbounded, crash, ran-again, undone-end.
+// came-back, node-fault, skew, stuck, unbounded, crash, ran-again, undone-end, lost-fault,
+// fault-twice.
 const std::vector<std::string>& invariant_names();
 
 struct Violation {
@@ -71,6 +72,15 @@ class Judge {
   // No write that succeeded is missing in `content`.
   void check_writes(const std::string& dataset, Digest content);
 
+  // Faults of units, by unit and kind, each of a kind of its own. Its daemon tells of it from now
+  // on, and need not any more.
+  void unit_failed(const std::string& unit, const std::string& kind);
+  void fault_acknowledged(const std::string& unit, const std::string& kind);
+  // And whether they were acknowledged.
+  const std::map<std::pair<std::string, std::string>, bool>& unit_faults() const {
+    return unit_faults_;
+  }
+
   // Tasks. Nothing of the content counts here but the expected exit code.
   void acknowledged(const SubmitReceipt& receipt, const std::vector<TaskSpec>& specs);
   void cancel_asked(uint64_t task) { cancelled_.insert(task); }
@@ -111,6 +121,7 @@ class Judge {
   std::map<uint64_t, TaskSpec> tasks_;  // acknowledged
   std::set<uint64_t> cancelled_;
   std::map<uint64_t, TaskState> ends_;
+  std::map<std::pair<std::string, std::string>, bool> unit_faults_;
 };
 
 // Of a task's command: how long it runs, and its exit code.

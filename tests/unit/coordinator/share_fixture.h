@@ -72,11 +72,15 @@ class ShareKeeperTest : public CoreTest {
       if (task.state == TaskState::kAssigned) lifecycle_->started(task.node, {id, task.attempt});
   }
   void pass(int seconds) {
+    tick(seconds);
+    flush();
+  }
+  // Whatever the disk does.
+  void tick(int seconds) {
     for (int s = 0; s < seconds; ++s) {
       clock_.advance_ns(1'000'000'000);
       keeper_->tick();
     }
-    flush();
   }
   uint32_t milli(uint64_t id) { return task(id).share ? task(id).share->milli : 0; }
 

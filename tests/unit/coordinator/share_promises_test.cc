@@ -75,6 +75,22 @@ TEST_F(SharePromisesTest, WhatWasMadeStaysMadeWhileNoNodeIsBack) {
   EXPECT_EQ(keeper_->share_of(id)->promise, "made");
 }
 
+// What a node holds that is still away may have to run on those that are back.
+TEST_F(SharePromisesTest, NoneIsMadeWithRoomThatANodeWhichIsAwayMayNeed) {
+  join_sharing("n2", 1);
+  const auto a = accept(promised("a", 1000, 60, 120)), b = accept(promised("b", 1000, 60, 250));
+  pump();
+  ASSERT_NE(task(a).node, task(b).node);
+  const auto& away = task(a).node == "n2" ? a : b;
+  const auto& back = task(a).node == "n2" ? b : a;
+  restart_coordinator();
+  join_sharing("n1", 1, {{back, 1}});
+  const auto third = promised("c", 1000, 60, 230);
+  EXPECT_THAT(refusal(third), HasSubstr("cannot be made"));
+  join_sharing("n2", 1, {{away, 1}});
+  accept(third);
+}
+
 TEST_F(SharePromisesTest, OfATaskForANodeOnlyThatOneCounts) {
   join_sharing("n2", 1);
   auto first = promised("a", 1000, 100, 250), second = promised("b", 1000, 100, 250);

@@ -17,9 +17,16 @@ class ShareTrialsTest : public ShareKeeperTest {
   }
   // `seconds` pass, in each of which it does so much of its run.
   void run(uint64_t id, int seconds, double part_each_s) {
+    for (int s = 0; s < seconds; ++s) {
+      run_on(id, 1, part_each_s);
+      flush();
+    }
+  }
+  // Whatever the disk does.
+  void run_on(uint64_t id, int seconds, double part_each_s) {
     constexpr uint64_t kIterations = 1'000'000;
     for (int s = 0; s < seconds; ++s) {
-      pass(1);
+      tick(1);
       done_ += part_each_s;
       JobPoint point{.attempt = task(id).attempt};
       point.iteration = static_cast<uint64_t>(done_ * kIterations);
@@ -106,6 +113,24 @@ TEST_F(ShareTrialsTest, ARestartOfTheCoordinatorChangesNothing) {
   EXPECT_EQ(promise(id), "made on trial");
   again(id);
   EXPECT_EQ(promise(id), "made on trial");
+}
+
+// A power cut would undo it.
+TEST_F(ShareTrialsTest, ItsEndIsToldOnceItIsOnDisk) {
+  for (const double part_each_s : {0.0105, 0.006}) {
+    done_ = 0;
+    const auto id = accept(on_trial(120));
+    pump();
+    ASSERT_EQ(task(id).state, TaskState::kRunning);
+    hold_disk();
+    run_on(id, 8, part_each_s);
+    EXPECT_NE(task(id).share->trial_end, TrialEnd::kNone) << "it is decided";
+    EXPECT_EQ(promise(id), "on trial");
+    EXPECT_TRUE(keeper_->share_of(id)->promise_left_s);
+    release_disk();
+    EXPECT_NE(promise(id), "on trial");
+    EXPECT_TRUE(exit("n1", {id, 1}, success()));
+  }
 }
 
 TEST_F(ShareTrialsTest, ATrialWithoutAPromiseIsRefused) {

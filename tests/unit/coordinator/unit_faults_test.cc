@@ -1,13 +1,14 @@
 // Devices that fail under a gang, and units that are unhealthy.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "coordinator/core/gangs/unit_order.h"
 #include "coordinator/store/records.h"
 #include "gangs/gang_fixture.h"
 
 namespace tierpilot::testing {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -32,9 +33,6 @@ class UnitFaults : public Gangs {
     auto anew = facts("g", 8);
     anew.predecessors = {7};
     EXPECT_TRUE(membership_->join(anew, std::make_shared<FakeNode>(), {}, {}));
-  }
-  bool is_news(uint64_t sequence) {
-    return state_->registry.find("g")->heard.hear(sequence, [](const Status&) {}) != nullptr;
   }
   std::string unit_of(uint64_t gang) { return gpu_unit_id("g", rank(gang, 0).rank->gpus.at(0)); }
 };
@@ -113,7 +111,7 @@ TEST_F(UnitFaults, OfAllTheLastTenThousandAreKept) {
   store_->write(
       [](Db& db) -> Status {
         for (int i = 0; i < 10'050; ++i)
-          if (auto put = records::put_unit_failure(db, {i, "g/cpu/0", "signal 9", 1}); !put)
+          if (auto put = records::put_unit_failure(db, {i, "g/cpu/0", "signal 9", 1, {}}); !put)
             return put;
         return {};
       },
@@ -125,59 +123,131 @@ TEST_F(UnitFaults, OfAllTheLastTenThousandAreKept) {
   EXPECT_EQ(count->integer(1), 50);
 }
 
-// What a node could not tell that it was heard, it tells again.
-TEST_F(UnitFaults, AnEventThatIsToldAgainIsKnown) {
+// A daemon that was not heard, or could not be told that it was, tells again.
+class ToldUnitFaults : public UnitFaults {
+ protected:
+  ToldUnitFaults() { join_gpus(); }
+  // Its event of that number; gives what becomes of it, once that is known.
+  std::shared_ptr<std::optional<Status>> tell(uint64_t event, const std::string& unit = kUnit) {
+    auto written = std::make_shared<std::optional<Status>>();
+    gangs_->unit_failed(unit, "Xid 63", "a row was remapped",
+                        told_as(state_->registry.find("g")->facts, event),
+                        [written](const Status& status) { *written = status; });
+    return written;
+  }
+  uint64_t failures() { return state_->units.failures(kUnit); }
+  void rename(const char* from, const char* to) {
+    store_->write([sql = fmt::format("ALTER TABLE {} RENAME TO {}", from, to)](
+                      Db& db) { return db.execute(sql.c_str()); },
+                  nullptr);
+  }
+
+  static constexpr const char* kUnit = "g/gpu/GPU-1";
+};
+
+TEST_F(ToldUnitFaults, CountOnceHoweverOftenTheyAreTold) {
+  tell(3);
+  tell(3);
+  EXPECT_EQ(failures(), 1u);
+  join_gpus();  // the same daemon, on another connection
+  tell(3);
+  EXPECT_EQ(failures(), 1u);
+  tell(4);
+  tell(2, "g/gpu/GPU-2");
+  EXPECT_EQ(failures(), 2u);
+  EXPECT_THAT(state_->units.all_failures(), SizeIs(3));
+}
+
+TEST_F(ToldUnitFaults, CountOnceWhenTheAcknowledgementWasLostWithTheCoordinator) {
+  tell(3);
+  flush();
+  again();
   join_gpus();
-  EXPECT_TRUE(is_news(3));
-  EXPECT_FALSE(is_news(2));
-  EXPECT_FALSE(is_news(3));
-  join_gpus();  // the same daemon
-  EXPECT_FALSE(is_news(3));
-  EXPECT_TRUE(is_news(4));
+  tell(3);
+  EXPECT_EQ(failures(), 1u);
+  flush();
+  again();
+  EXPECT_EQ(failures(), 1u);
+}
+
+TEST_F(ToldUnitFaults, CountAnewWhenAnotherDaemonTellsThem) {
+  tell(3);
   join_anew();
-  EXPECT_TRUE(is_news(1)) << "another daemon counts anew";
+  tell(3);
+  EXPECT_EQ(failures(), 2u) << "it counts its events itself";
+  flush();
+  again();
+  EXPECT_EQ(failures(), 2u);
 }
 
 // It would forget what a power cut takes from the coordinator.
-TEST_F(UnitFaults, OneThatIsToldAgainIsWrittenOnceTheFirstIs) {
+TEST_F(ToldUnitFaults, AreAcknowledgedOnceTheyAreOnDisk) {
+  flush();
+  hold_disk();
+  const auto first = tell(3), again = tell(3);
+  join_gpus();
+  const auto later = tell(3);
+  EXPECT_FALSE(*first || *again || *later);
+  release_disk();
+  EXPECT_TRUE(*first && *again && *later);
+  EXPECT_EQ(failures(), 1u);
+}
+
+TEST_F(ToldUnitFaults, WhoseWriteFailsAreNotAcknowledgedAndAreWrittenWhenToldAgain) {
+  settings_.quarantine_failures = 1;
+  again();
+  join_gpus();
+  flush();
+  rename("unit_failures", "away");
+  const auto failed = tell(3);
+  flush();
+  ASSERT_TRUE(*failed);
+  EXPECT_FALSE(**failed) << "its daemon would forget it";
+  EXPECT_EQ(failures(), 1u);
+  EXPECT_FALSE(state_->units.is_quarantined(kUnit)) << "nor is that on disk";
+  rename("away", "unit_failures");
+  const auto written = tell(3);
+  flush();
+  ASSERT_TRUE(*written);
+  EXPECT_TRUE(**written);
+  EXPECT_EQ(failures(), 1u);
+  EXPECT_TRUE(state_->units.is_quarantined(kUnit));
+  again();
+  EXPECT_EQ(failures(), 1u);
+  EXPECT_TRUE(state_->units.is_quarantined(kUnit));
+}
+
+TEST_F(ToldUnitFaults, OfAUnitThatWasResumedSinceAreKnown) {
+  tell(3);
+  std::optional<Status> resumed;
+  order_unit(*state_, {.unit = kUnit, .drain = false, .reason = {}},
+             [&](Status status) { resumed = std::move(status); });
+  ASSERT_TRUE(posts_.run_until([&] { return resumed.has_value(); }));
+  for (int restarts = 0; restarts < 2; ++restarts) {
+    EXPECT_EQ(failures(), 0u);
+    const auto written = tell(3);
+    flush();
+    EXPECT_TRUE(*written && **written);
+    EXPECT_EQ(failures(), 0u);
+    again();
+    join_gpus();
+  }
+}
+
+// A power cut would undo it.
+TEST_F(ToldUnitFaults, AQuarantineCountsAtOnceAndIsToldOnceItIsOnDisk) {
+  settings_.quarantine_failures = 1;
+  again();
   join_gpus();
   flush();
   hold_disk();
-  std::vector<std::string> written;
-  const auto tell = [&](const std::string& when) {
-    auto first = state_->registry.find("g")->heard.hear(
-        3, [&written, when](const Status&) { written.push_back(when); });
-    if (first) gangs_->unit_failed("g/gpu/GPU-1", "Xid 63", "a row was remapped", std::move(first));
-  };
-  tell("first");
-  tell("again");
-  join_gpus();  // the same daemon
-  tell("on another connection");
-  EXPECT_THAT(written, IsEmpty());
+  tell(3);
+  EXPECT_THAT(state_->units.drained_because(kUnit), HasSubstr("1 x Xid 63"));
+  EXPECT_EQ(state_->units.told_drain(kUnit), "");
+  EXPECT_FALSE(state_->units.is_quarantined(kUnit));
   release_disk();
-  EXPECT_THAT(written, ElementsAre("first", "again", "on another connection"));
-  tell("once it is written");
-  EXPECT_THAT(written, SizeIs(4));
-  EXPECT_THAT(state_->units.all_failures(), SizeIs(1));
-}
-
-TEST_F(UnitFaults, WhatAnotherDaemonToldSaysNothingOfTheSameNumber) {
-  join_gpus();
-  bool before = false, now = false, again = false;
-  const auto hear = [this](uint64_t sequence, bool& written) {
-    return state_->registry.find("g")->heard.hear(sequence,
-                                                  [&written](const Status&) { written = true; });
-  };
-  auto of_before = hear(3, before);
-  join_anew();
-  auto of_now = hear(3, now);
-  ASSERT_TRUE(of_before && of_now);
-  of_before({});
-  EXPECT_TRUE(before);
-  EXPECT_FALSE(hear(3, again));
-  EXPECT_FALSE(now || again);
-  of_now({});
-  EXPECT_TRUE(now && again);
+  EXPECT_TRUE(state_->units.is_quarantined(kUnit));
+  EXPECT_THAT(state_->units.told_drain(kUnit), HasSubstr("1 x Xid 63"));
 }
 
 }  // namespace

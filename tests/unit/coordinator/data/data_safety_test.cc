@@ -335,6 +335,33 @@ TEST_F(DataSafetyTest, WhoAsksAgainForARemovalIsAnsweredOnceItIsOnDisk) {
   for (const auto& status : told) EXPECT_EQ(status.error().code, ErrorCode::kIo);
 }
 
+// A power cut would undo it.
+TEST_F(DataSafetyTest, ARemovalIsToldOnceItIsOnDisk) {
+  join("n");
+  for (const auto* name : {"a", "d", "z"}) add_dataset(name, 4096, "n");
+  const auto listed = [&] {
+    std::vector<std::string> names;
+    for (const auto* entry = state_->catalog.next_told(""); entry;
+         entry = state_->catalog.next_told(entry->dataset.name))
+      names.push_back(entry->dataset.name);
+    return names;
+  };
+  auto reads = spec();
+  reads.datasets = {{"d", false}};
+  hold_disk();
+  for (const auto* name : {"d", "z"}) datasets_->remove(name, [](Status) {});
+  ASSERT_TRUE(state_->catalog.told("d"));
+  EXPECT_TRUE(state_->catalog.told("d")->replicas.contains("n"));
+  EXPECT_THAT(listed(), ElementsAre("a", "d", "z"));
+  const auto refused = submit({reads});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("just being removed"));
+  release_disk();
+  EXPECT_FALSE(state_->catalog.told("d"));
+  EXPECT_THAT(listed(), ElementsAre("a"));
+  EXPECT_THAT(submit({reads}).error().message, HasSubstr("does not exist"));
+}
+
 TEST_F(DataSafetyTest, ACrashRightAfterARemovalForgetsNoReplica) {
   join("n");
   add_dataset("d", 4096, "n");

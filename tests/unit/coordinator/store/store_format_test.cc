@@ -106,8 +106,8 @@ TEST_P(EarlierStores, AreBroughtToTodays) {
 }
 
 TEST_P(EarlierStores, AStepThatFailsLeavesTheStoreAsItWas) {
-  // The last step makes a table of this name.
-  begin_with(contents(written(GetParam())) + "CREATE TABLE pair_effects(other INTEGER);");
+  // The last step makes an index of this name.
+  begin_with(contents(written(GetParam())) + "CREATE TABLE unit_failures_told(other INTEGER);");
   const auto path = directory_ / "tierpilot.db";
   auto opened = Store::open(directory_, [](auto) {});
   ASSERT_FALSE(opened);
@@ -119,7 +119,7 @@ TEST_P(EarlierStores, AStepThatFailsLeavesTheStoreAsItWas) {
   EXPECT_EQ(rewards->integer(0), GetParam() >= 4) << "the steps before it are undone with it";
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, EarlierStores, ::testing::Range<int64_t>(1, 12));
+INSTANTIATE_TEST_SUITE_P(Formats, EarlierStores, ::testing::Range<int64_t>(1, 13));
 
 TEST_F(EarlierStores, WhatJobsDidIsKept) {
   begin_with(contents(written(10)));
@@ -132,6 +132,17 @@ TEST_F(EarlierStores, WhatJobsDidIsKept) {
   const auto runs = records::past_runs(store_->reader());
   ASSERT_TRUE(runs && runs->size() == 1);
   EXPECT_EQ(runs->begin()->second.runs, 3u);
+}
+
+TEST_F(EarlierStores, FailuresOfUnitsThatNoDaemonHadANameForAreKept) {
+  begin_with(contents(written(12)));
+  auto opened = Store::open(directory_, [](auto) {});
+  ASSERT_TRUE(opened) << opened.error().message;
+  store_ = std::move(*opened);
+  UnitBook units;
+  ASSERT_TRUE(records::read_units(store_->reader(), units));
+  EXPECT_EQ(units.failures("n1/cpu/0"), 2u);
+  EXPECT_EQ(units.find(""), nullptr);
 }
 
 TEST_F(EarlierStores, EveryFormatHasAStoreToTestWith) {
