@@ -50,10 +50,10 @@ Status check_promise(const TaskSpec& spec, const std::string& who) {
                               static_cast<double>(share.promise_ms) / 1e3));
   if (!share.latency_sensitive)
     return refuse("a promise is for the class latency-sensitive: best-effort tasks get none");
-  if (spec.swap_room_bytes > 0)
+  if (spec.swap_room_bytes > 0 && !share.promise_on_trial)
     return refuse(
-        "a promise is not made to a task with room for swapping, as nobody knows when others give "
-        "that back: leave out one of them");
+        "a promise to a task with room for swapping can be on trial only, as nobody knows when "
+        "others give that back: add 'promise_on_trial', or leave out one of them");
   return {};
 }
 

@@ -38,7 +38,9 @@ Status ShareKeeper::check_promises(std::vector<TaskSpec>& specs) {
   for (const auto& [id, holder] : holders_) {
     const auto* task = state_.tasks.find(id);
     const auto* node = state_.registry.find(holder.node);
-    if (task && node && node->life == NodeLife::kExpected) ahead.push_back(waiting_job(*task, now));
+    const bool away = node && node->life == NodeLife::kExpected;
+    if (task && away && task->spec.share.latency_sensitive)
+      ahead.push_back(waiting_job(*task, now));
   }
   for (size_t i = 0; i < specs.size(); ++i) {
     if (!specs[i].share.wanted) continue;
@@ -70,6 +72,8 @@ Status ShareKeeper::check_promise(TaskSpec& spec, const std::string& who, const 
                               : admission.reason,
                           admission.earliest_s, may_be_kept));
     job = std::move(hoped);
+  } else if (spec.swap_room_bytes > 0) {
+    job = sharing::hoped(job);  // it may wait for room, which no unit tells
   } else {
     spec.share.promise_on_trial = false;
   }

@@ -155,7 +155,7 @@ TEST_F(Admission, RoomForSwappingIsInWholeMiBAndNoMoreThanANodeOffers) {
   EXPECT_THAT(refused({task}).message, HasSubstr("node 'a' has none"));
 }
 
-TEST_F(Admission, NoPromiseIsMadeToATaskWithRoomForSwapping) {
+TEST_F(Admission, APromiseToATaskWithRoomForSwappingIsOnTrialOnly) {
   NodeFacts facts{"b", 2, 4, 1 << 30, 1 << 20, "unix:/b", 1};
   facts.swap_room_bytes = 1 << 30;
   (void)registry_.add(facts);
@@ -164,7 +164,9 @@ TEST_F(Admission, NoPromiseIsMadeToATaskWithRoomForSwapping) {
   task.swap_room_bytes = 1 << 20;
   EXPECT_TRUE(admit({task}, catalog_, registry_));
   task.share.promise_ms = 1000;
-  EXPECT_THAT(refused({task}).message, HasSubstr("a promise is not made"));
+  EXPECT_THAT(refused({task}).message, HasSubstr("can be on trial only"));
+  task.share.promise_on_trial = true;
+  EXPECT_TRUE(admit({task}, catalog_, registry_));
 }
 
 TEST_F(Admission, RefusesPromisesThatNobodyCouldMean) {

@@ -44,6 +44,12 @@ class ShareKeeperTest : public CoreTest {
     EXPECT_TRUE(membership_->join(facts, link, {}, live));
     return link;
   }
+  void join_with_swap_room(const std::string& name, uint64_t room_bytes) {
+    auto facts = CoreTest::facts(name);
+    facts.shared_units.assign(1, {"cpu", 1, 1 << 30});
+    facts.swap_room_bytes = room_bytes;
+    EXPECT_TRUE(membership_->join(facts, std::make_shared<FakeNode>(), {}, {}));
+  }
   static TaskSpec shared(const std::string& name, uint32_t milli, int64_t estimate_s = 0) {
     auto task = spec(name);
     task.share.wanted = true;

@@ -57,6 +57,24 @@ TEST_F(ShareTrialsTest, WhatIsTooUncertainIsRefusedWithoutATrialAndSaysSo) {
   EXPECT_THAT(hopeless.error().message, ::testing::Not(HasSubstr("on trial")));
 }
 
+// Nobody knows when others give room for swapping back, and once it runs it has it.
+TEST_F(ShareTrialsTest, ThatOfATaskWithRoomForSwappingIsAlwaysOnTrial) {
+  join_with_swap_room("n2", 2 << 20);
+  auto spec = on_trial(200);
+  spec.swap_room_bytes = 1 << 20;
+  auto firm = spec;
+  firm.share.promise_on_trial = false;
+  const auto refused = submit({firm});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("on trial only"));
+  const auto id = accept(spec);
+  EXPECT_EQ(promise(id), "on trial") << "though there is time for it";
+  pump();
+  ASSERT_EQ(task(id).node, "n2");
+  run(id, 8, 0.0105);
+  EXPECT_EQ(promise(id), "made on trial");
+}
+
 TEST_F(ShareTrialsTest, ItIsMadeOnceThePaceTellsThatItIsKept) {
   const auto id = accept(on_trial(120));
   EXPECT_EQ(promise(id), "on trial");
