@@ -76,6 +76,7 @@ void Session::finish_step() {
   if (watch_.step().saves.empty()) {
     segments_.finish_unsaved(transfers_.link());
     see_to_states({.peak_bytes = watch_.most_held_bytes()}, statistics_.steps == 0);
+    going_bytes_ = going_states();
     return watch_.begin(true);
   }
   const auto copied_ns = transfers_.processor_ns();
@@ -95,9 +96,8 @@ void Session::finish_step() {
   lead_.step_ended(seen.whole_ns(), seen.waited_ns());
   s.learning_steps += learner_.learning();
   const auto link = transfers_.link();
-  // States that are still on their way out have not grown, and will not be there.
-  const auto going_bytes =
-      states_.bytes() - states_.staying_bytes() - slots_.totals().kept_away_bytes;
+  // What is still on its way out has not grown, and will not be there.
+  const auto going_bytes = going_states();
   const auto growth_bytes =
       watch_.growth_bytes() - (going_bytes - std::exchange(going_bytes_, going_bytes));
   const bool settled = !learner_.learning();
@@ -118,6 +118,11 @@ void Session::finish_step() {
   others_.begin_step();
   learner_.begin();
   watch_.begin(watch_.observes());
+}
+
+// Bytes of states that leave and are not away yet.
+int64_t Session::going_states() const {
+  return states_.bytes() - states_.staying_bytes() - slots_.totals().kept_away_bytes;
 }
 
 void Session::see_to_states(const StepEnd& seen, bool settled) {

@@ -73,6 +73,7 @@ class Session {
   // What is aimed at: the rest of the budget is for what nobody foresaw.
   int64_t target_bytes() const { return budget_bytes_ - budget_bytes_ / 20; }
   void finish_step();
+  int64_t going_states() const;
   void see_to_states(const StepEnd& seen, bool settled);
   void mend();
   void lower_budget();

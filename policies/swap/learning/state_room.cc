@@ -6,7 +6,8 @@
 namespace tierpilot::swap {
 namespace {
 
-constexpr int kSteps = 2;        // to judge by: the first one may be disturbed
+constexpr int kSteps = 2;        // to judge by: one may be disturbed, or of another kind
+constexpr int kManySteps = 64;   // where it was wrong before
 constexpr double kNoise = 1.01;  // of a step's time
 constexpr int64_t kParts[] = {1, 2, 4, 8};
 constexpr int64_t kFew = 16;  // a part of the states that makes no difference
@@ -22,12 +23,20 @@ bool StateRoom::decide(Phase phase, int64_t bytes) {
 // They all had to be there at once to be updated, and that took no less than it would beside them
 // all before.
 bool StateRoom::leave_in_vain(const StepWithStates& step) {
+  if (step.passes_peak_bytes == 0) return false;
   const auto leaving_bytes = step.state_bytes - step.staying_bytes;
   const bool in_vain =
-      step.passes_peak_bytes > 0 && step.least_away_bytes <= leaving_bytes / kFew &&
+      step.least_away_bytes <= leaving_bytes / kFew &&
       step.passes_peak_bytes + leaving_bytes <= std::max(step.peak_bytes, step.target_bytes);
   in_vain_ = in_vain ? in_vain_ + 1 : 0;
   return in_vain_ >= kSteps;
+}
+
+bool StateRoom::all_fit(const StepWithStates& step) {
+  const auto leaving_bytes = step.state_bytes - step.staying_bytes;
+  const bool fit = leaving_bytes > 0 && step.peak_bytes + leaving_bytes <= step.target_bytes;
+  fit_ = fit ? fit_ + 1 : 0;
+  return fit_ >= (crowded_ ? kManySteps : kSteps);
 }
 
 bool StateRoom::step_ended(const StepWithStates& step, const Foretell& foretell) {
@@ -41,11 +50,7 @@ bool StateRoom::step_ended(const StepWithStates& step, const Foretell& foretell)
     return decide(Phase::kDecided, 0);
   }
   if (!step.settled) return false;
-  const auto leaving_bytes = step.state_bytes - step.staying_bytes;
-  if (leaving_bytes > 0 && step.peak_bytes + leaving_bytes <= step.target_bytes) {
-    decide(Phase::kDecided, kAll);
-    return false;  // no plan is in their way
-  }
+  if (all_fit(step)) return decide(Phase::kDecided, kAll);
   if (phase_ == Phase::kDecided || step.cost_ns <= 0) return false;
   least_ns_ = steps_ == 0 ? step.cost_ns : std::min(least_ns_, step.cost_ns);
   least_wait_ns_ = steps_ == 0 ? step.wait_ns : std::min(least_wait_ns_, step.wait_ns);

@@ -44,6 +44,7 @@ class StateRoom {
 
   bool decide(Phase phase, int64_t bytes);
   bool leave_in_vain(const StepWithStates& step);
+  bool all_fit(const StepWithStates& step);
   bool weigh(const StepWithStates& step, const Foretell& foretell);
 
   Phase phase_ = Phase::kWithout;
@@ -51,6 +52,7 @@ class StateRoom {
   int steps_ = 0;  // settled ones since the last change
   int64_t least_ns_ = 0, least_wait_ns_ = 0;
   int64_t without_ns_ = 0;  // the cheapest step while all left
+  int fit_ = 0;             // settled steps in a row beside which all had fitted
   int in_vain_ = 0;         // steps in a row in which they left in vain
   int64_t in_vain_peak_bytes_ = 0;
   bool crowded_ = false;  // a step in which they stayed did not fit

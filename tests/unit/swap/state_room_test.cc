@@ -95,11 +95,28 @@ TEST(StateRoom, WhereAllFitBesideTheMostOfASettledStepAllStay) {
   room.step_ended(step, by(nothing));
   EXPECT_EQ(room.bytes(), 0) << "something was tried";
   step.settled = true;
-  EXPECT_FALSE(room.step_ended(step, by(nothing))) << "plans may stay as they are";
+  room.step_ended(step, by(nothing));
+  EXPECT_EQ(room.bytes(), 0) << "the next one may be of another kind";
+  EXPECT_TRUE(room.step_ended(step, by(nothing)));
   EXPECT_EQ(room.bytes(), StateRoom::kAll);
   step.peak_bytes = 1000, step.staying_bytes = kStates;
   room.step_ended(step, by(nothing));
   EXPECT_EQ(room.bytes(), StateRoom::kAll) << "they are a part of it";
+}
+
+TEST(StateRoom, WhatDidNotFitAfterAllIsTriedAgainAfterManySteps) {
+  Foretold nothing{};
+  StateRoom room;
+  auto roomy = step_of(1200), over = step_of(1200, kStates);
+  roomy.peak_bytes = 600;
+  over.fits = false, over.settled = false;
+  for (int i = 0; i < 2; ++i) room.step_ended(roomy, by(nothing));
+  EXPECT_EQ(room.bytes(), StateRoom::kAll);
+  EXPECT_TRUE(room.step_ended(over, by(nothing)));
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(room.step_ended(roomy, by(nothing)));
+  EXPECT_EQ(room.bytes(), 0);
+  for (int i = 0; i < 100; ++i) room.step_ended(roomy, by(nothing));
+  EXPECT_EQ(room.bytes(), StateRoom::kAll);
 }
 
 TEST(StateRoom, AStepThatDoesNotFitLetsAllLeave) {

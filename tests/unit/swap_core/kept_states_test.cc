@@ -40,7 +40,7 @@ TEST(KeptStates, StayWhereAllOfThemFitBesideTheMostOfASettledStep) {
   EXPECT_EQ(states.bytes(), 30);
   states.step_ended(settled(71), nothing);
   EXPECT_TRUE(states.leave()) << "one too many";
-  states.step_ended(settled(70), nothing);
+  for (int step = 0; step < 2; ++step) states.step_ended(settled(70), nothing);
   EXPECT_FALSE(states.leave());
 }
 
