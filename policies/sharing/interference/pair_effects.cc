@@ -183,7 +183,10 @@ PairEffect PairEffects::of_neighbour(const std::string& name) {
 PairEffect PairEffects::of(const std::string& victim, const std::string& neighbour,
                            const PairThought& thought) {
   fit();
-  const double of_pair = square(spreads_.pair) + thought.variance;
+  const auto found = at_.find(key(victim, neighbour));
+  // What was measured under another thought draws little back to this one.
+  const double changed = found == at_.end() ? 0 : thought.ln - found->second->thought;
+  const double of_pair = square(spreads_.pair) + thought.variance + square(changed);
   PairEffect effect{all_ + thought.ln, 0, 0, 0};
   if (const auto own = victims_.find(victim); own != victims_.end()) {
     effect.ln += own->second.ln;
@@ -196,7 +199,6 @@ PairEffect PairEffects::of(const std::string& victim, const std::string& neighbo
   const double around = of_pair + variance_of(victims_, victim, spreads_.victim) +
                         variance_of(neighbours_, neighbour, spreads_.neighbour) +
                         (pairs_.empty() ? square(spreads_.all) : all_variance_);
-  const auto found = at_.find(key(victim, neighbour));
   if (found == at_.end()) {
     effect.variance = around;
     return effect;
