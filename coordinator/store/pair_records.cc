@@ -17,6 +17,7 @@ std::string measured_text(const PairMeasured& measured) {
   JsonText out;
   out.object([&] {
     out.put("ln", measured.ln).put("times", measured.times).put("weight", measured.weight);
+    if (measured.thought != 0) out.put("thought", measured.thought);
   });
   return out.take();
 }
@@ -27,7 +28,7 @@ Result<PairMeasured> parse_measured(const std::string& text) {
     if (!in.at("times").is_number_unsigned())
       return fail(ErrorCode::kInvalid, "store: what was measured of a pair: 'times' is no count");
     return PairMeasured{in.at("ln").get<double>(), in.at("weight").get<double>(),
-                        in.at("times").get<uint32_t>()};
+                        in.at("times").get<uint32_t>(), in.value("thought", 0.0)};
   } catch (const nlohmann::json::exception& e) {
     return fail(ErrorCode::kInvalid,
                 std::string("store: what was measured of a pair: ") + e.what());

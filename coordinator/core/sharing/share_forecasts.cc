@@ -138,7 +138,9 @@ std::optional<ShareForecast> ShareForecasts::by_card(const TaskSpec& spec, const
   ShareForecast forecast{{milli_of_unit(said.milli_upper, unit), said.memory_upper_bytes},
                          "its model card",
                          true,
-                         said.traffic_bytes_s};
+                         said.traffic_bytes_s,
+                         static_cast<double>(milli_of_unit(said.milli, unit)),
+                         said.iteration_s * std::exp(correction.ln)};
   auto& predicted = forecast.predicted;
   // What it hardly ever takes is no reason to leave it out where it fits as it usually does.
   const auto whole = unit.gpu.memory_bytes;
@@ -186,6 +188,7 @@ std::optional<ShareForecast> ShareForecasts::by_past(const TaskSpec& spec,
   auto& predicted = forecast.predicted;
   const auto use = at_speed({seen.milli, seen.run_s}, core_speed(unit));
   predicted.milli = milli_of_unit(use.milli * kMargin, unit);
+  forecast.use_milli = milli_of_unit(use.milli, unit);
   predicted.memory_bytes = seen.memory_bytes;
   predicted.run_s = use.run_s;
   const double longest_s = at_speed({seen.milli, seen.longest_s}, core_speed(unit)).run_s;

@@ -22,6 +22,12 @@ double wanted_part(double used, double waited) {
   return used / (1 - waited);
 }
 
+// Stays until it is a tenth off.
+void follow(double& about, double now) {
+  constexpr double kOff = 0.1;
+  if (std::abs(now - about) > kOff * about) about = now;
+}
+
 double averaged(const std::optional<double>& before, double now) {
   return before ? *before + kNewest * (now - *before) : now;
 }
@@ -98,9 +104,11 @@ void ShareRecord::measure_use(double now_s, const JobPoint& report, double cores
     wanted_milli_ =
         averaged(wanted_milli_,
                  wanted_part(used, part(report.waited_ns, waited_from_ns_)) * sharing::kWholeUnit);
-    if (!starts_)
+    if (!starts_) {
       need_milli_ = static_cast<uint32_t>(
           std::clamp<double>(*wanted_milli_ * kAboveUse, 10, sharing::kWholeUnit));
+      follow(about_milli_, std::clamp<double>(*wanted_milli_, 1, sharing::kWholeUnit));
+    }
   }
   use_from_s_ = now_s;
   use_from_ns_ = report.cpu_ns;
@@ -117,6 +125,7 @@ void ShareRecord::measure_pace(double now_s, const JobPoint& report) {
   if (!begins && report.iteration > pace_from_)
     iteration_s_ = averaged(
         iteration_s_, window_s * speed() / static_cast<double>(report.iteration - pace_from_));
+  if (iteration_s_) follow(about_iteration_s_, *iteration_s_);
   pace_from_s_ = now_s;
   pace_from_ = report.iteration;
 }

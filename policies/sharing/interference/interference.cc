@@ -5,10 +5,18 @@ namespace tierpilot::sharing {
 Interference::Interference(PairPrior cores, PairPrior gpus)
     : cores_{cores, PairEffects(cores.spreads)}, gpus_{gpus, PairEffects(gpus.spreads)} {}
 
+Interference::Thought Interference::thought(const PairPrior& prior, const Sharer& victim,
+                                            const Sharer& neighbour) {
+  const double ln = prior.ln_kept(victim, neighbour);
+  if (!prior.by_law) return {ln, {}};
+  return {prior.ln, {ln - prior.ln, prior.less_sure(victim, neighbour)}};
+}
+
 Kept Interference::beside(const Sharer& victim, const Sharer& neighbour) {
   auto& learned = on(victim.on);
-  const auto effect = learned.effects.of(victim.name, neighbour.name);
-  Kept kept{learned.prior.ln_kept(victim, neighbour) + effect.ln, effect.variance};
+  const auto thought = Interference::thought(learned.prior, victim, neighbour);
+  const auto effect = learned.effects.of(victim.name, neighbour.name, thought.of_pair);
+  Kept kept{thought.of_all + effect.ln, effect.variance};
   const bool named = !victim.name.empty() && !neighbour.name.empty();
   kept.measured = effect.of_pair > 0 ? effect.of_pair : effect.of_names;
   if (effect.of_pair > 0 && named)
@@ -48,9 +56,9 @@ std::vector<LearnedPair> Interference::learn(const Sharer& victim, const PaceCha
     if (neighbour->name.empty()) continue;
     // What the others did is known as far as they are.
     const double ln = kept.ln + sign * (change.ln - expected);
-    learned.effects.measured(victim.name, neighbour->name,
-                             ln - learned.prior.ln_kept(victim, *neighbour),
-                             change.variance + variance - kept.variance);
+    const auto thought = Interference::thought(learned.prior, victim, *neighbour);
+    learned.effects.measured(victim.name, neighbour->name, ln - thought.of_all,
+                             change.variance + variance - kept.variance, thought.of_pair);
     if (const auto measured = learned.effects.measured(victim.name, neighbour->name))
       pairs.push_back({victim.on, victim.name, neighbour->name, *measured});
   }

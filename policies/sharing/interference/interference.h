@@ -45,6 +45,12 @@ class Interference {
     PairEffects effects;
   };
   Learned& on(UnitKind kind) { return kind == UnitKind::kGpu ? gpus_ : cores_; }
+  // What measured pairs are told from: of GPUs the same for all, of cores what is thought of each.
+  struct Thought {
+    double of_all = 0;
+    PairThought of_pair;
+  };
+  static Thought thought(const PairPrior& prior, const Sharer& victim, const Sharer& neighbour);
 
   Learned cores_, gpus_;
 };

@@ -60,15 +60,17 @@ void PairEffects::forget_oldest() {
 }
 
 void PairEffects::measured(const std::string& victim, const std::string& neighbour, double ln,
-                           double variance) {
+                           double variance, const PairThought& thought) {
   if (!std::isfinite(ln) || !(variance > 0)) return;
-  const auto expected = of(victim, neighbour);
+  const auto expected = of(victim, neighbour, thought);
   const double usual = kUsual * std::sqrt(expected.variance + variance);
   const double off = std::abs(ln - expected.ln);
   const double weight = (off > usual ? usual / off : 1) / variance;
   auto& pair = open(victim, neighbour);
   pair.weight = std::min(pair.weight + weight, kMostWeight);
-  pair.ln += (ln - pair.ln) * std::min(1.0, weight / pair.weight);
+  const double part = std::min(1.0, weight / pair.weight);
+  pair.ln += (ln - pair.ln) * part;
+  pair.thought += (thought.ln - pair.thought) * part;
   ++pair.measured;
   ++pair.victim->second.measured;
   ++pair.neighbour->second.measured;
@@ -80,13 +82,13 @@ std::optional<PairMeasured> PairEffects::measured(const std::string& victim,
   const auto found = at_.find(key(victim, neighbour));
   if (found == at_.end()) return std::nullopt;
   const auto& pair = *found->second;
-  return PairMeasured{pair.ln, pair.weight, pair.measured};
+  return PairMeasured{pair.ln, pair.weight, pair.measured, pair.thought};
 }
 
 void PairEffects::restore(const std::string& victim, const std::string& neighbour,
                           const PairMeasured& from) {
-  const bool is_one =
-      std::abs(from.ln) <= kMostLn && from.weight > 0 && from.times > 0 && from.times <= kMostTimes;
+  const bool is_one = std::abs(from.ln) <= kMostLn && from.weight > 0 && from.times > 0 &&
+                      from.times <= kMostTimes && std::abs(from.thought) <= kMostLn;
   if (!is_one) return;
   auto& pair = open(victim, neighbour);
   for (auto* own : {&pair.victim->second, &pair.neighbour->second})
@@ -94,6 +96,7 @@ void PairEffects::restore(const std::string& victim, const std::string& neighbou
   pair.ln = from.ln;
   pair.weight = std::min(from.weight, kMostWeight);
   pair.measured = from.times;
+  pair.thought = from.thought;
   fitted_ = false;
 }
 
@@ -106,7 +109,7 @@ void PairEffects::fit() {
     double sum = 0, weights = 0;
     for (const auto& pair : pairs_) {
       const double weight = 1 / (square(spreads_.pair) + 1 / pair.weight);
-      sum += weight * (pair.ln - pair.victim->second.ln - pair.neighbour->second.ln);
+      sum += weight * (pair.beyond() - pair.victim->second.ln - pair.neighbour->second.ln);
       weights += weight;
     }
     const double drawn_back = 1 / std::max(1e-12, square(spreads_.all));
@@ -136,7 +139,7 @@ double PairEffects::fit_owns(Owns& owns, Owns::iterator Pair::*place, Owns::iter
     const double weight = 1 / (square(spreads_.pair) + 1 / pair.weight);
     auto& own = (pair.*place)->second;
     own.weight += weight;
-    own.sum += weight * (pair.ln - all_ - (pair.*other)->second.ln);
+    own.sum += weight * (pair.beyond() - all_ - (pair.*other)->second.ln);
   }
   double changed = 0;
   for (auto& [_, own] : owns) {
@@ -177,9 +180,14 @@ PairEffect PairEffects::of_neighbour(const std::string& name) {
   return effect;
 }
 
-PairEffect PairEffects::of(const std::string& victim, const std::string& neighbour) {
+PairEffect PairEffects::of(const std::string& victim, const std::string& neighbour,
+                           const PairThought& thought) {
   fit();
-  PairEffect effect{all_, 0, 0, 0};
+  const auto found = at_.find(key(victim, neighbour));
+  // What was measured under another thought draws little back to this one.
+  const double changed = found == at_.end() ? 0 : thought.ln - found->second->thought;
+  const double of_pair = square(spreads_.pair) + thought.variance + square(changed);
+  PairEffect effect{all_ + thought.ln, 0, 0, 0};
   if (const auto own = victims_.find(victim); own != victims_.end()) {
     effect.ln += own->second.ln;
     effect.of_names += own->second.measured;
@@ -188,10 +196,9 @@ PairEffect PairEffects::of(const std::string& victim, const std::string& neighbo
     effect.ln += own->second.ln;
     effect.of_names += own->second.measured;
   }
-  const double around = square(spreads_.pair) + variance_of(victims_, victim, spreads_.victim) +
+  const double around = of_pair + variance_of(victims_, victim, spreads_.victim) +
                         variance_of(neighbours_, neighbour, spreads_.neighbour) +
                         (pairs_.empty() ? square(spreads_.all) : all_variance_);
-  const auto found = at_.find(key(victim, neighbour));
   if (found == at_.end()) {
     effect.variance = around;
     return effect;
@@ -199,8 +206,7 @@ PairEffect PairEffects::of(const std::string& victim, const std::string& neighbo
   pairs_.splice(pairs_.begin(), pairs_, found->second);
   const auto& pair = pairs_.front();
   effect.of_pair = pair.measured;
-  effect.ln += (pair.ln - effect.ln) * pair.weight /
-               (pair.weight + 1 / std::max(1e-12, square(spreads_.pair)));
+  effect.ln += (pair.ln - effect.ln) * pair.weight / (pair.weight + 1 / std::max(1e-12, of_pair));
   effect.variance = 1 / (1 / std::max(1e-12, around) + pair.weight);
   return effect;
 }

@@ -14,7 +14,13 @@
 
 namespace tierpilot::sharing {
 
-// Of a pair, to be added to what the prior says.
+// Of a pair before it is measured, beyond what is thought of all pairs.
+struct PairThought {
+  double ln = 0;
+  double variance = 0;  // by which it is less sure than the spreads say
+};
+
+// Of a pair, to be added to what is thought of all; what was thought of this one is in it.
 struct PairEffect {
   double ln = 0;
   double variance = 0;
@@ -27,6 +33,7 @@ struct PairMeasured {
   double ln = 0;      // their mean, by what each of them counts
   double weight = 0;  // 1 / its variance, above 0
   uint32_t times = 0;
+  double thought = 0;  // PairThought's ln at these measurements, likewise; it is in `ln`
 
   bool operator==(const PairMeasured&) const = default;
 };
@@ -43,9 +50,9 @@ class PairEffects {
 
   // `variance`: of the measurement, above 0. One that nobody would expect counts less (Huber,
   // Robust Estimation of a Location Parameter, 1964); the newest of a pair count more than what is
-  // long ago.
-  void measured(const std::string& victim, const std::string& neighbour, double ln,
-                double variance);
+  // long ago. What is measured of a pair stays, whatever is thought of it later.
+  void measured(const std::string& victim, const std::string& neighbour, double ln, double variance,
+                const PairThought& thought = {});
   // Nothing: it was never measured, or is forgotten.
   std::optional<PairMeasured> measured(const std::string& victim,
                                        const std::string& neighbour) const;
@@ -55,7 +62,8 @@ class PairEffects {
   PairEffect of_victim(const std::string& name);
   PairEffect of_neighbour(const std::string& name);
   // Asking keeps a measured pair from being forgotten.
-  PairEffect of(const std::string& victim, const std::string& neighbour);
+  PairEffect of(const std::string& victim, const std::string& neighbour,
+                const PairThought& thought = {});
 
   size_t pairs() const { return pairs_.size(); }
   size_t names() const { return victims_.size() + neighbours_.size(); }
@@ -74,6 +82,8 @@ class PairEffects {
     double ln = 0;
     double weight = 0;  // 1 / variance
     uint32_t measured = 0;
+    double thought = 0;  // when it was measured
+    double beyond() const { return ln - thought; }
   };
   using Pairs = std::list<Pair>;  // the newest first
 

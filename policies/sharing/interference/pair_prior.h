@@ -19,15 +19,21 @@ struct EffectSpreads {
 };
 
 // ln(kept) as a sum over what is known of the two, see pair_features(); where something is not
-// known, its mean.
+// known, its mean. Or by the law of jobs that take turns, beyond half of their speeds.
 struct PairPrior {
   double ln = 0;
   std::vector<double> weights;  // of the features less their means; empty: these tell nothing
   std::vector<double> means;
   EffectSpreads spreads;
+  bool by_law = false;
+  // Variance of ln(kept) beyond the spreads, where the law has no step times, and where it has
+  // nothing.
+  double without_steps = 0, without_law = 0;
 
   double ln_kept(const Sharer& victim, const Sharer& neighbour) const;
   double ln_kept(const std::vector<double>& features) const;
+  // Of that variance, how much there is.
+  double less_sure(const Sharer& victim, const Sharer& neighbour) const;
 };
 
 // Logarithms of memory and traffic, and the use, of the victim and of the neighbour; NaN: not
@@ -38,8 +44,12 @@ inline constexpr size_t kPairFeatures = 6;
 // Of GPUs, from the published pairs of two trainings on a K80 and a P100 (Narayanan et al.,
 // Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads, OSDI 2020; 780
 // directions). No share was enforced there, so a job of which half its speed was left is taken to
-// have lost nothing beyond its share.
+// have lost nothing beyond its share. What the law of jobs that take turns says of the two is
+// uncertain, and what is lost is so in the mean over that: nothing beyond half for most. Of two
+// jobs of which one's use is not known the mean of all pairs.
 PairPrior published_pair_prior();
+// The mean of all of them, whatever is known of the two.
+PairPrior published_pair_mean();
 // Of cores, without a table of this kind of machine: nothing is known to be lost.
 PairPrior core_pair_prior();
 

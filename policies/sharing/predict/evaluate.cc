@@ -42,10 +42,10 @@ Result<ordered_json> of_pairs(CsvTable& table, CsvTable* train, const Progress& 
   value["pairs_that_do_not_fit"] = data->do_not_fit;
   if (!train && tell_use(*data))
     return studies_json(std::move(value), core_pair_studies(*data), progress);
-  if (!train) return studies_json(std::move(value), {pair_study(*data)}, progress);
+  if (!train) return studies_json(std::move(value), pair_studies(*data), progress);
   const auto known = read_pairs(*train);
   if (!known) return tl::unexpected(known.error());
-  return studies_json(std::move(value), {pair_study(*known, *data)}, progress);
+  return studies_json(std::move(value), pair_studies(*known, *data), progress);
 }
 
 Result<ordered_json> of_perceptrons(CsvTable& table, CsvTable* train, const Progress& progress) {

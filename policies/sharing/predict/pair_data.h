@@ -47,10 +47,17 @@ std::vector<Row> pair_rows(const PairData& data);
 
 // Each model alone is tested, in whichever place.
 Split split_by_model(const PairData& data);
+// What is kept of the speed alone, and what live jobs would be thought to keep beyond half of it.
 // Split by card, by model, and by both at once: of a pair to be tested neither the card nor one of
 // the models is in the training part.
-Study pair_study(const PairData& data);
+std::vector<Study> pair_studies(const PairData& data);
 // Trained on all of `train`, tested on all of `data`.
-Study pair_study(const PairData& train, const PairData& data);
+std::vector<Study> pair_studies(const PairData& train, const PairData& data);
+
+// Half is counted to its share: 1 where half or more is kept.
+double kept_beyond_half(const PairSample& sample);
+// By the prior of live jobs on GPUs, the part of a step on the GPU as far as speeds alone tell it:
+// the mean absolute error, and the root mean square of the logarithm's.
+std::vector<Study> beyond_half_studies(const PairData& data, const std::vector<Split>& splits);
 
 }  // namespace tierpilot::sharing

@@ -1,13 +1,10 @@
 #include "policies/sharing/predict/pair_law.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace tierpilot::sharing {
 namespace {
 
-constexpr double kByLength = 0.25;
-constexpr double kLeastLonger = 1e-3;
 constexpr double kMostLevel = 0.6;
 constexpr double kLevelStep = 0.02;
 // Few jobs that are alike have a near median that says nothing of others; so the law is left only
@@ -64,12 +61,10 @@ class PairLaw final : public Regressor {
 double ln_longer(const PairSample& sample, const GpuParts& parts) {
   const auto a = parts.of(sample.card, sample.victim);
   const auto b = parts.of(sample.card, sample.neighbour);
-  double longer = a.mean * b.mean + (1 - a.mean) * (1 - b.mean);
   // Whatever part it is, two jobs of one model have the same.
-  if (sample.victim.model == sample.neighbour.model) longer += 2 * a.deviation * b.deviation;
-  const double ln_ratio =
-      std::log(a.mean / sample.victim.alone) - std::log(b.mean / sample.neighbour.alone);
-  return std::log(std::max(longer, kLeastLonger)) - kByLength * ln_ratio;
+  const double alike =
+      sample.victim.model == sample.neighbour.model ? 2 * a.deviation * b.deviation : 0;
+  return ln_longer({a.mean, 1 / sample.victim.alone}, {b.mean, 1 / sample.neighbour.alone}, alike);
 }
 
 std::unique_ptr<Regressor> make_pair_law(size_t column) {

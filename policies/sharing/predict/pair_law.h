@@ -1,16 +1,10 @@
-// What jobs keep beside each other on one GPU that they take in turn, from what is known of each
-// alone.
-//
-// Two jobs that wait for each other at the GPU and at the host, as customers of a closed queueing
-// network do: who arrives finds the other there as often as it is there alone (Reiser and
-// Lavenberg, Mean-Value Analysis of Closed Multichain Queuing Networks, JACM 27(2), 1980). With the
-// part u of a step on the GPU, a step takes u_a u_b + (1 - u_a) (1 - u_b) longer. Units are handed
-// over between kernels, so who has the longer ones waits for less: by the fourth root of the ratio
-// of the times on the GPU, which was found on a K80 and on a P100 alike.
+// What jobs keep beside each other on one GPU by the law of interference/turns.h, where the part of
+// a step on the GPU is not measured.
 #pragma once
 
 #include <memory>
 
+#include "policies/sharing/interference/turns.h"
 #include "policies/sharing/predict/gpu_parts.h"
 
 namespace tierpilot::sharing {

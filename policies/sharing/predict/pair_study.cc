@@ -102,25 +102,31 @@ Study unsplit(const PairData& data) {
   return study;
 }
 
+std::vector<Study> with_beyond_half(const PairData& data, Study study) {
+  auto studies = beyond_half_studies(data, study.splits);
+  studies.insert(studies.begin(), std::move(study));
+  return studies;
+}
+
 }  // namespace
 
-Study pair_study(const PairData& data) {
+std::vector<Study> pair_studies(const PairData& data) {
   Study study = unsplit(data);
   std::vector<std::string> cards;
   for (const auto& sample : data.samples) cards.push_back(sample.card);
   for (auto split : {by_card_and_models(data), leave_each_out("card", cards), split_by_model(data)})
     if (!split.folds.empty()) study.splits.push_back(std::move(split));
-  return study;
+  return with_beyond_half(data, std::move(study));
 }
 
-Study pair_study(const PairData& train, const PairData& data) {
+std::vector<Study> pair_studies(const PairData& train, const PairData& data) {
   PairData all = train;
   all.samples.insert(all.samples.end(), data.samples.begin(), data.samples.end());
   Study study = unsplit(all);
   study.splits.push_back(
       {"files",
        {{"all", range(0, train.samples.size()), range(train.samples.size(), all.samples.size())}}});
-  return study;
+  return with_beyond_half(all, std::move(study));
 }
 
 }  // namespace tierpilot::sharing

@@ -329,7 +329,7 @@ Thought thought_of(std::string_view policy, const TimedWorkload& workload) {
               return Kept{.ln = std::log(workload.retained_predicted[pair])};
             },
             nullptr};
-  auto learns = std::make_shared<Interference>(core_pair_prior(), published_pair_prior());
+  auto learns = std::make_shared<Interference>(core_pair_prior(), published_pair_mean());
   return {[learns](const Sharer& victim, const Sharer& neighbour) {
             return learns->beside(victim, neighbour);
           },

@@ -54,7 +54,7 @@ struct TimedSettings {
   // Spreads of the logarithm of measured by predicted: docs/results/sharing.md, trainings on a
   // core.
   double need_error = 0.124, run_error = 0.209;
-  double retained_error = 0.085;  // mean absolute, of published pairs
+  double retained_error = 0.085;  // mean absolute, of published pairs before their law was known
   bool knows_all = false;         // predictions are exact
   bool asked_alike = false;       // and promises are of what would be predicted without
 };

@@ -84,7 +84,7 @@ TEST(Studies, NoPairThatIsTestedHasACardOrModelOfTheTrainingPart) {
     for (const char* a : {"m", "n", "o", "p"})
       for (const char* b : {"m", "n", "o", "p"})
         data.samples.push_back({card, {a, 1, 1}, {b, 1, 1}, 0.5});
-  const auto study = pair_study(data);
+  const auto study = pair_studies(data).front();
   ASSERT_EQ(study.splits[0].name, "card and models");
   ASSERT_FALSE(study.splits[0].folds.empty());
   for (const auto& fold : study.splits[0].folds)

@@ -1,6 +1,8 @@
 // What was learned of pairs is there again when the store is opened, and does not grow without end.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "coordinator/store/records.h"
 #include "tests/unit/coordinator/core_fixture.h"
 
@@ -33,6 +35,27 @@ TEST_F(PairRecords, AreReadAsTheyWereWrittenTheOldestFirst) {
   EXPECT_EQ(pairs[2].second, "a");
   EXPECT_EQ(pairs[2].measured, (sharing::PairMeasured{-0.25, 250.5, 3}));
   EXPECT_TRUE(all(PairKind::kOnCores).empty());
+}
+
+TEST_F(PairRecords, WhatWasThoughtOfAPairIsKeptAndNothingWhereNobodySaid) {
+  auto thought = pair("a", "b", -0.5);
+  thought.measured.thought = -0.25;
+  put(PairKind::kOnGpus, {thought, pair("a", "c", -0.5)}, 10);
+  store_->write(
+      [](Db& db) {
+        return db.execute(
+            "INSERT INTO pair_effects(kind, first, second, measured_ms, body) VALUES("
+            "'on_gpus', 'a', 'old', 20, '{\"ln\":-0.125,\"times\":3,\"weight\":250.5}')");
+      },
+      nullptr);
+  flush();
+  const auto pairs = all(PairKind::kOnGpus);
+  ASSERT_EQ(pairs.size(), 3u);
+  std::map<std::string, sharing::PairMeasured> measured;
+  for (const auto& each : pairs) measured[each.second] = each.measured;
+  EXPECT_EQ(measured["b"].thought, -0.25);
+  EXPECT_EQ(measured["c"].thought, 0);
+  EXPECT_EQ(measured["old"], (sharing::PairMeasured{-0.125, 250.5, 3, 0}));
 }
 
 TEST_F(PairRecords, ANewerOneOfAPairTakesItsPlace) {
