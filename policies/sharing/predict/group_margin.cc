@@ -27,10 +27,14 @@ double group_margin(const std::vector<std::vector<double>>& exceeds) {
   if (uppers.size() < 2) return most;
   const auto count = static_cast<double>(uppers.size());
   const double mean = std::accumulate(uppers.begin(), uppers.end(), 0.0) / count;
-  double squares = 0;
-  for (const double upper : uppers) squares += (upper - mean) * (upper - mean);
-  const double spread = std::sqrt(squares / (count - 1) * (1 + 1 / count));
-  const double student = boost::math::quantile(boost::math::students_t(count - 1), kGroups);
+  double squares = 0, sizes = 0;
+  for (const double upper : uppers) {
+    squares += (upper - mean) * (upper - mean);
+    sizes += upper * upper / count;
+  }
+  // Degrees of freedom: of the groups count - 1, and one of what was held before them.
+  const double spread = std::sqrt((squares + sizes) / count * (1 + 1 / count));
+  const double student = boost::math::quantile(boost::math::students_t(count), kGroups);
   return std::max(most, mean + student * spread);
 }
 
