@@ -29,8 +29,8 @@ std::unique_ptr<Regressor> memory_default() {
   return make_on_columns({kMemoryColumns.begin(), kMemoryColumns.end()}, make_cost_sum(near_one));
 }
 
-// Trees follow steps, a perceptron is smooth where a family has no rows; one run in a hundred was
-// hardly on its card, and least squares would chase it.
+// Trees follow steps, a perceptron is smooth where a family has no rows; some runs were
+// hardly on their card, and least squares would chase them.
 std::unique_ptr<Regressor> utilisation_default() {
   std::vector<std::unique_ptr<Regressor>> members;
   members.push_back(make_boosted_trees({.trees = 250, .depth = 3, .rate = 0.06, .least_rows = 15}));

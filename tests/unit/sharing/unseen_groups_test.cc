@@ -62,7 +62,9 @@ TEST(GroupMargin, FewerGroupsThatDifferAsMuchAreTrustedLess) {
 }
 
 TEST(GroupMargin, IsNeverBelowWhatAGroupNeededNorBelowNothing) {
-  EXPECT_EQ(group_margin({{-0.5, -0.2}, {-0.2}}), 0);
+  EXPECT_EQ(group_margin({{-0.5, -0.2}}), 0);
+  EXPECT_EQ(group_margin({{-0.5, 0}, {0}}), 0);
+  EXPECT_GE(group_margin({{-0.5, -0.2}, {-0.2}}), 0);
   EXPECT_EQ(group_margin({{0.1, 0.7}}), 0.7);
   EXPECT_EQ(group_margin({{}}), 0);
   EXPECT_GE(group_margin({{0, 0.4}, {0.4}, {0.4}}), 0.4);
