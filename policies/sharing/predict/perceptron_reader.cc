@@ -13,6 +13,8 @@ namespace {
 constexpr size_t kMaxRows = 200'000;
 constexpr size_t kMaxLayers = 1000;
 constexpr double kMaxCount = 1e15;
+constexpr double kMib = 1 << 20;
+constexpr double kContextMib = 1000;  // about what a program with nothing on a card takes of it
 
 // A usual card, for orders of magnitude: how long a step computes, and how long it is launched.
 constexpr double kFlopsPerS = 8e12;
@@ -94,9 +96,9 @@ Row row_of(const Shape& shape) {
           shape.dropouts,
           log_of(2 * weight_bytes + kept_bytes),
           log_of(input_bytes),
-          weight_bytes / 4e9,
-          kept_bytes / 4e9,
-          input_bytes / 1e9,
+          4 * weight_bytes / kMib,  // with gradients and two moments of an optimizer
+          kept_bytes / kMib,
+          input_bytes / kMib,
           log_of(flops / layers),
           std::log(busy_s),
           std::log(times.compute_s),
@@ -106,7 +108,8 @@ Row row_of(const Shape& shape) {
           busy_s / (busy_s + times.launch_s + times.load_s),
           busy_s / (std::max(busy_s, times.launch_s) + times.load_s),
           std::log(times.launch_s),
-          std::log(times.load_s)};
+          std::log(times.load_s),
+          kContextMib};
 }
 
 struct Columns {

@@ -1,16 +1,19 @@
+#include <array>
 #include <cmath>
 #include <numeric>
 
 #include "policies/sharing/predict/perceptron_data.h"
+#include "policies/sharing/predict/trimmed.h"
 
 namespace tierpilot::sharing {
 namespace {
 
 constexpr double kUtilisationGoal = 0.154;  // Horus (Yeung et al., TPDS 2022), on unseen networks
 
-std::unique_ptr<Regressor> trees() {
-  return make_boosted_trees({.trees = 300, .depth = 5, .rate = 0.03, .least_rows = 20});
-}
+// Of PerceptronData::rows: weights, kept and input in MiB, and a constant.
+constexpr std::array<size_t, 4> kMemoryColumns{14, 15, 16, 27};
+// How long a step computes against launches and loading, what bounds either, and the shape.
+constexpr std::array<size_t, 13> kUseColumns{23, 21, 20, 4, 25, 8, 18, 10, 11, 5, 17, 6, 3};
 
 std::vector<Contender> rivals() {
   return {{"constant", [] { return make_constant(); }},
@@ -20,17 +23,20 @@ std::vector<Contender> rivals() {
           {"flops-only", [] { return make_on_columns({0}, make_ridge(0)); }}};
 }
 
-// What grows with bytes is close to linear in them; trees mend the rest.
+// Bytes add up: weights, what the backward pass needs, the input, and what any program takes.
 std::unique_ptr<Regressor> memory_default() {
-  return make_stacked(make_ridge(1e-4), trees());
+  const CostSettings near_one{.start = 1, .penalty = 1e-6};
+  return make_on_columns({kMemoryColumns.begin(), kMemoryColumns.end()}, make_cost_sum(near_one));
 }
 
+// Trees follow steps, a perceptron is smooth where a family has no rows; some runs were
+// hardly on their card, and least squares would chase them.
 std::unique_ptr<Regressor> utilisation_default() {
   std::vector<std::unique_ptr<Regressor>> members;
-  members.push_back(trees());
-  members.push_back(make_boosted_trees({.trees = 400, .depth = 3, .rate = 0.04, .least_rows = 15}));
-  members.push_back(make_ridge(1e-3));
-  return make_average(std::move(members));
+  members.push_back(make_boosted_trees({.trees = 250, .depth = 3, .rate = 0.06, .least_rows = 15}));
+  members.push_back(make_perceptron({.hidden = {32, 16}, .epochs = 60}));
+  return make_trimmed(
+      make_on_columns({kUseColumns.begin(), kUseColumns.end()}, make_average(std::move(members))));
 }
 
 struct Measured {

@@ -3,11 +3,10 @@
 #include <map>
 
 #include "policies/sharing/predict/evaluate.h"
+#include "policies/sharing/predict/group_margin.h"
 
 namespace tierpilot::sharing {
 namespace {
-
-constexpr double kPlacedQuantile = 0.995;  // of errors; 1 % may be under-predicted
 
 std::vector<double> predicted(const Study& study, const Contender& contender,
                               const std::vector<size_t>& train, const std::vector<size_t>& test) {
@@ -33,8 +32,7 @@ double mean_loss(Measure measure, double sum, size_t count) {
   return measure == Measure::kMeanAbsolute ? mean : std::sqrt(mean);
 }
 
-// How far targets exceed predictions where a group was not seen: conformal prediction by groups
-// (Vovk, Gammerman, Shafer: Algorithmic Learning in a Random World, 2005).
+// How far targets exceed predictions where a group was not seen.
 double exceedance(const Study& study, const std::vector<size_t>& train) {
   std::vector<std::string> groups;
   for (const auto i : train) groups.push_back(study.calibration_groups[i]);
@@ -45,17 +43,16 @@ double exceedance(const Study& study, const std::vector<size_t>& train) {
     if (fold.train.empty() || fold.test.empty()) return 0;
     inner.folds.push_back(std::move(fold));
   }
-  std::vector<double> exceeds;
+  std::vector<std::vector<double>> exceeds;
   for (auto& fold : inner.folds) {
     for (auto* part : {&fold.train, &fold.test})
       for (auto& i : *part) i = train[i];
     const auto values = predicted(study, study.contenders.front(), fold.train, fold.test);
+    exceeds.emplace_back();
     for (size_t i = 0; i < values.size(); ++i)
-      exceeds.push_back(study.targets[fold.test[i]] - values[i]);
+      exceeds.back().push_back(study.targets[fold.test[i]] - values[i]);
   }
-  std::sort(exceeds.begin(), exceeds.end());
-  const auto at = static_cast<size_t>(kPlacedQuantile * static_cast<double>(exceeds.size()));
-  return std::max(exceeds[std::min(at, exceeds.size() - 1)], 0.0);
+  return group_margin(exceeds);
 }
 
 Scored score(const Study& study, const Split& split, const Contender& contender) {
