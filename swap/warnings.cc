@@ -6,7 +6,8 @@
 
 namespace tierpilot::swap {
 
-std::string Warnings::next(int64_t wanted_bytes, int64_t budget_bytes, int64_t least_bytes) {
+std::string Warnings::next(int64_t wanted_bytes, int64_t budget_bytes, int64_t least_bytes,
+                           const std::string& refusal) {
   constexpr int64_t kMiB = 1 << 20;
   const std::lock_guard lock(mutex_);
   if (!plans_refused_.empty())
@@ -16,6 +17,12 @@ std::string Warnings::next(int64_t wanted_bytes, int64_t budget_bytes, int64_t l
       std::exchange(lowered_said_bytes_, budget_bytes) != budget_bytes)
     return fmt::format("memory ran out: the budget is taken for {} MiB from now on, not for {} MiB",
                        budget_bytes / kMiB, wanted_bytes / kMiB);
+  if (!refusal.empty() && std::exchange(refusal_said_, true)) return {};
+  if (!refusal.empty())
+    return fmt::format(
+        "a budget of {} MiB is not kept, as not all that is to leave finds room: {}; name more "
+        "tiers, or larger ones, as in tiers=\"dir:/srv/slow=16GiB\"",
+        budget_bytes / kMiB, refusal);
   too_small_ = least_bytes > budget_bytes ? too_small_ + 1 : 0;
   if (too_small_ < 2 || std::exchange(too_small_said_, true)) return {};
   return fmt::format(
