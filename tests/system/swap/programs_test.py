@@ -22,8 +22,10 @@ class Budgets(Case):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             train(swap, (24,) * 4)
-        texts = [str(warning.message) for warning in said if "too small" in str(warning.message)]
+        too_small = [warning for warning in said if "too small" in str(warning.message)]
+        texts = [str(warning.message) for warning in too_small]
         self.assertEqual(len(texts), 1, texts)
+        self.assertEqual(os.path.basename(too_small[0].filename), "scene.py", "the line of the program's own backward()")
         self.assertRegex(texts[0], r"budget of 1 MiB is too small: .* needs \d+ MiB")
 
     def test_a_step_without_memory_runs_again_with_everything_away(self):
@@ -180,6 +182,15 @@ print(model[0].weight.grad.sum().item(), sys.argv[1:])
             self.assertEqual(swapped.stdout, plain.stdout)
             said = json.loads(report.read())
         self.assertGreater(said["copies_in"], 4)
+
+    def test_a_report_that_cannot_be_written_is_a_warning(self):
+        with tempfile.TemporaryDirectory() as folder:
+            swapped = self.run_it(
+                PROGRAM, "run", "--budget", BIG, "--tiers", "memory=64MiB", "--report", os.path.join(folder, "none", "report"), "--"
+            )
+        self.assertEqual(swapped.returncode, 0)
+        self.assertRegex(swapped.stderr, "report cannot be written: .*No such file.*none/report")
+        self.assertNotIn("Traceback", swapped.stderr)
 
     def test_a_script_whose_layers_are_computed_again(self):
         plain = self.run_it()
