@@ -85,7 +85,7 @@ class Budgets(Case):
             (("fast",), "a budget is a size"),
             ((0,), "above 0"),
             ((BIG, "magic"), "policy 'magic' is not known; there are swap"),
-            ((BIG, "swap", "dir:/nonexistent=1GiB"), "No such file"),
+            ((BIG, "swap", "dir:/nonexistent=1GiB"), "/nonexistent.*No such file.*name a folder"),
             ((BIG, "swap", "node77=1GiB"), "no NUMA node 77"),
             ((BIG, "swap", "memory"), "NAME=SIZE"),
         ):
@@ -128,6 +128,8 @@ class Budgets(Case):
             ({"device": 0}, TypeError, "device 0.*as a str"),
             ({"device": "meta"}, ValueError, "device 'meta' is not known"),
             ({"plan_file": 5}, TypeError, "plan_file 5"),
+            ({"states": "no"}, TypeError, "states 'no'.*True or False.*not as a str"),
+            ({"recompute": "0"}, TypeError, "recompute '0'.*True or False"),
             ({"plan_file": "plans\0"}, ValueError, "plan_file .*character 0"),
         ):
             with self.subTest(**settings), self.assertRaisesRegex(error, words):
