@@ -263,8 +263,11 @@ size_t tierpilot_swap_describe(tierpilot_swap* swap, const char* what, char* tex
 
 size_t tierpilot_swap_warning(tierpilot_swap* swap, char* text, size_t bytes) {
   return guarded(swap, size_t{0}, [&](Session& session) {
-    const auto said = swap->warnings.next(session.settings().budget_bytes, session.budget_bytes(),
-                                          session.statistics().least_bytes);
+    constexpr int64_t kTwice = 2;  // what a first step lets leave need not have left
+    const auto s = session.statistics();
+    const auto said =
+        swap->warnings.next(session.settings().budget_bytes, session.budget_bytes(), s.least_bytes,
+                            s.over_budget_steps >= kTwice ? s.refusal : std::string());
     say(said, text, bytes);
     return said.size();
   });

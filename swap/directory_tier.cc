@@ -108,7 +108,11 @@ Result<std::unique_ptr<Tier>> open_directory_tier(const std::string& directory, 
   UniqueFd file(open(directory.c_str(), kFlags | O_DIRECT, 0600));
   const bool direct = file && writes_directly(file.get());
   if (!direct) file.reset(open(directory.c_str(), kFlags, 0600));
-  if (!file) return fail_errno(errno, fmt::format("tier '{}': a file in it", name));
+  if (!file) {
+    auto failed = fail_errno(errno, fmt::format("tier '{}': no file can be made there", name));
+    failed.value().message += "; name a folder on a disk, and one that may be written";
+    return failed;
+  }
   return std::make_unique<DirectoryTier>(name, std::move(file), direct, bytes);
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "swap/device/compute_device.h"
@@ -42,6 +43,7 @@ class HostPool {
   struct Room {
     Extents extents;
     int64_t errors = 0;
+    std::string failure{};  // the last one's reason
   };
   Block take(size_t tier, int64_t bytes);
 

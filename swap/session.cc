@@ -93,6 +93,8 @@ void Session::finish_step() {
   seen.timed = !device_->runs_ahead() || seen.step.other_bytes.size() == seen.step.time_ns.size();
   const bool fits = seen.peak_bytes <= budget_bytes_;
   s.over_budget_steps += !fits;
+  auto refusal = transfers_.take_refusal();
+  s.refusal = fits ? std::string() : std::move(refusal);
   lead_.step_ended(seen.whole_ns(), seen.waited_ns());
   s.learning_steps += learner_.learning();
   const auto link = transfers_.link();

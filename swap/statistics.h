@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace tierpilot::swap {
@@ -18,7 +19,9 @@ struct Statistics {
   int64_t given_back = 0,
           giving_ns = 0;  // times that free memory was given back, as there was need
   int64_t refused = 0;    // copies out that found no room: the storage stayed
-  int64_t lost = 0;       // copies in that failed
+  // Why, where that was in the last step and it took more than the budget.
+  std::string refusal{};
+  int64_t lost = 0;                               // copies in that failed
   int64_t segments = 0, recomputed_segments = 0;  // of forward passes
   int64_t over_budget_steps = 0;
   int64_t state_saves = 0;          // storages that were kept from one step to the next

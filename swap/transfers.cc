@@ -79,8 +79,12 @@ void Transfers::run_out(Id id, Copier& copier) {
   if (reached && !slot.dropped) {
     out_pace_.began(now_ns());
     lock.unlock();
-    if (const auto written = pool_.write(slot.data, slot.bytes, copier)) block = *written;
+    const auto written = pool_.write(slot.data, slot.bytes, copier);
     lock.lock();
+    if (written)
+      block = *written;
+    else
+      refusal_ = written.error().message;
     out_pace_.ended(now_ns(), block ? slot.bytes : 0);
   }
   if (block) {

@@ -5,6 +5,8 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "swap/host_pool.h"
@@ -44,6 +46,8 @@ class Transfers {
   // Of processors, that all copies have taken.
   int64_t processor_ns() const { return processor_ns_; }
   const HostPool& pool() const { return pool_; }
+  // Why a copy out found no room since this was asked last; empty: none did.
+  std::string take_refusal() { return std::exchange(refusal_, {}); }
   void add_to(Statistics& statistics) const;
 
  private:
@@ -66,6 +70,7 @@ class Transfers {
   std::condition_variable changed_;
   int64_t processor_ns_ = 0;
   int64_t copies_out_ = 0, bytes_out_ = 0, refused_ = 0;
+  std::string refusal_;
   int64_t copies_in_ = 0, bytes_in_ = 0, lost_ = 0;
   Lane out_, in_;  // last: their threads end first
 };

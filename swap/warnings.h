@@ -18,14 +18,17 @@ class Warnings {
   // Empty: nothing, or nothing new. `budget_bytes` is less than was wanted where the device was
   // found to have no more. `least_bytes` is what the last step needs at least. It counts the second
   // time: what a first step brings into being is thought to go on growing.
-  std::string next(int64_t wanted_bytes, int64_t budget_bytes, int64_t least_bytes);
+  // `refusal`: why what was to leave found no room in any tier, while steps take more than the
+  // budget; what they need at least is not known then.
+  std::string next(int64_t wanted_bytes, int64_t budget_bytes, int64_t least_bytes,
+                   const std::string& refusal);
 
  private:
   std::mutex mutex_;
   std::string plans_refused_, of_tiers_;  // empty once they are said
   int64_t lowered_said_bytes_ = 0;
   int too_small_ = 0;  // times in a row that the budget was
-  bool too_small_said_ = false;
+  bool too_small_said_ = false, refusal_said_ = false;
 };
 
 }  // namespace tierpilot::swap

@@ -13,6 +13,8 @@ namespace {
 
 constexpr uint32_t kAll = ~uint32_t{0};
 constexpr int64_t kOpenBytes = 256 << 20;  // more at once are no more calls, but commitments
+// Libraries of linear algebra read a row behind the last one, and do not use it.
+constexpr int64_t kReadBehindBytes = 64 << 20;
 
 int64_t rounded_up(int64_t bytes, int64_t to) {
   return (bytes + to - 1) / to * to;
@@ -30,12 +32,12 @@ int64_t block_bytes(int64_t bytes) {
 
 TensorHeap::TensorHeap(int64_t bytes, int fill) : fill_(fill) {
   bytes = rounded_up(bytes, kOpenBytes);
+  reserved_bytes_ = bytes + kPageBytes + kReadBehindBytes;
   // Not to be written: a kernel that overcommits nothing counts only what may be.
-  void* const at = mmap(nullptr, static_cast<size_t>(bytes + kPageBytes), PROT_NONE,
+  void* const at = mmap(nullptr, static_cast<size_t>(reserved_bytes_), PROT_READ,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return;
   reserved_ = static_cast<std::byte*>(at);
-  reserved_bytes_ = bytes + kPageBytes;
   base_ = reserved_ + (-reinterpret_cast<uintptr_t>(at) & (kPageBytes - 1));
   bytes_ = bytes;
   (void)madvise(base_, static_cast<size_t>(bytes), MADV_HUGEPAGE);  // a kernel without says no

@@ -123,6 +123,13 @@ def checked(policy, tiers, plan_file, device):
     )
 
 
+def yes_or_no(name, said):
+    """A text would always be a yes."""
+    if isinstance(said, (str, bytes)):
+        raise TypeError(f"tierpilot.swap: {name} {said!r}: say True or False, not as a {type(said).__name__}")
+    return bool(said)
+
+
 class Core:
     """One pool with its threads and what it has learned. `close` ends it, or that nobody has it any more."""
 

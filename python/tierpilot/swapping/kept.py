@@ -3,7 +3,6 @@
 import sys
 
 from . import core
-from .places import number_of
 from .saved import LEAST_BYTES, is_plain
 from .storages import Layout, Weak, allocated_here, from_weak, untyped
 
@@ -107,14 +106,13 @@ class Keeper:
         tensor = kept.tensor
         if sys.getrefcount(tensor) > _HOLDERS or not self._swap._device.takes(tensor) or not may_leave(tensor):
             return
-        words = tuple(tensor.shape), str(tensor.dtype)
         del tensor
         if not kept.make_private():
             return
         self._swap._settle()  # an end that was cut off would end what has its number by then
         data = kept.tensor.data_ptr()
         stream = self._swap._current_stream()
-        for number in self._swap._core.saving(number_of(words, 8), 0, core.STATE, data, kept.size, stream):
+        for number in self._swap._core.saving(0, 0, core.STATE, data, kept.size, stream):
             if number:
                 kept.number = number
                 self._swap._by_number[number] = kept

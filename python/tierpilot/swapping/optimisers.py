@@ -49,7 +49,8 @@ class States:
 
     def _step(self, optimiser, step, arguments, named):
         as_usual = len(arguments) + len(named) <= 1 and set(named) <= {"closure"}
-        if type(optimiser) not in _BY_PARAMETER or not as_usual or _observed(optimiser):
+        known = type(optimiser) in _BY_PARAMETER and _of_pytorch(step)
+        if not known or not as_usual or _observed(optimiser):
             return self._step_whole(optimiser, step, arguments, named)
         closure, loss = named.get("closure", arguments[0] if arguments else None), None
         if closure is not None:
@@ -177,6 +178,15 @@ def _divisible(optimiser):
         for group in optimiser.param_groups
         for parameter in group["params"]
     )
+
+
+def _of_pytorch(step):
+    """Whether it, and all that it wraps, is PyTorch's: what a program has put there parts would repeat."""
+    while step is not None:
+        if not getattr(step, "__globals__", {}).get("__name__", "").startswith("torch."):
+            return False
+        step = getattr(step, "__wrapped__", None)
+    return True
 
 
 def _observed(optimiser):

@@ -3,7 +3,6 @@
 import gc
 import threading
 import traceback
-import warnings
 
 import torch
 from torch.autograd.graph import saved_tensors_hooks
@@ -21,6 +20,7 @@ from .recompute import Recomputed
 from .saved import LEAST_BYTES, Untouched, swappable, used_handle
 from .segments import Segments, place_of
 from .storages import untyped
+from .telling import warn
 
 
 class Swap(Book):
@@ -95,7 +95,7 @@ class Swap(Book):
                     raise
                 self._failed()  # while what was held is, which the frames do
                 traceback.clear_frames(error.__traceback__)
-            warnings.warn("tierpilot.swap: no memory: the step runs again, with everything away", RuntimeWarning, 2)
+            warn("no memory: the step runs again, with everything away")
             gc.collect()
             set_random_states(random)
 
@@ -260,9 +260,9 @@ class Swap(Book):
     def _warn_of(self, tensor):
         if not self._elsewhere and tensor.is_cuda:
             self._elsewhere = True
-            warnings.warn(
-                f"tierpilot.swap: tensors on {tensor.device} stay where they are, as the budget is of {self._device.name}: "
-                f"say device='{tensor.device}'", RuntimeWarning, 4
+            warn(
+                f"tensors on {tensor.device} stay where they are, as the budget is of {self._device.name}: "
+                f"say device='{tensor.device}'"
             )
 
     def _no_memory(self, error):
@@ -344,7 +344,7 @@ class Swap(Book):
 
     def _warn(self):
         for text in self._core.warnings():
-            warnings.warn(f"tierpilot.swap: {text}", RuntimeWarning, stacklevel=3)
+            warn(text)
 
     def _after_fork(self):
         self._lock = threading.RLock()

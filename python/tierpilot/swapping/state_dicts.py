@@ -26,9 +26,16 @@ class State(Finite):
 
 class StateDict(dict):
     """A dict whose tensors may be away, and are back for whoever looks: all that reads values of a dict is told here.
-    What goes around it, by functions of C that know dicts only, finds a State, which is no tensor."""
+    What goes around it, by functions of C that know dicts only, finds a State, which is no tensor.
+
+    Who makes another one of its class, as libraries do that go through nested mappings, gets a dict."""
 
     __slots__ = ("states",)
+
+    def __new__(cls, *values, **named):
+        if named or len(values) < 2:
+            return dict(*values, **named)
+        return super().__new__(cls)
 
     def __init__(self, states, values):
         super().__init__(values)
@@ -110,3 +117,17 @@ class StateDict(dict):
 
 def _shown(value):
     return value.get() if type(value) is State else value
+
+
+def _make_known_to_pytree():
+    """It knows classes, not what is derived from them."""
+    try:
+        from torch.utils import _pytree
+    except ImportError:  # an internal module
+        return
+    register = getattr(_pytree, "register_pytree_node", None) or getattr(_pytree, "_register_pytree_node", None)
+    if register:
+        register(StateDict, lambda state: ([*state.values()], [*state]), lambda values, keys: dict(zip(keys, values)))
+
+
+_make_known_to_pytree()

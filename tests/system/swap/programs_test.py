@@ -22,8 +22,10 @@ class Budgets(Case):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             train(swap, (24,) * 4)
-        texts = [str(warning.message) for warning in said if "too small" in str(warning.message)]
+        too_small = [warning for warning in said if "too small" in str(warning.message)]
+        texts = [str(warning.message) for warning in too_small]
         self.assertEqual(len(texts), 1, texts)
+        self.assertEqual(os.path.basename(too_small[0].filename), "scene.py", "the line of the program's own backward()")
         self.assertRegex(texts[0], r"budget of 1 MiB is too small: .* needs \d+ MiB")
 
     def test_a_step_without_memory_runs_again_with_everything_away(self):
@@ -83,7 +85,7 @@ class Budgets(Case):
             (("fast",), "a budget is a size"),
             ((0,), "above 0"),
             ((BIG, "magic"), "policy 'magic' is not known; there are swap"),
-            ((BIG, "swap", "dir:/nonexistent=1GiB"), "No such file"),
+            ((BIG, "swap", "dir:/nonexistent=1GiB"), "/nonexistent.*No such file.*name a folder"),
             ((BIG, "swap", "node77=1GiB"), "no NUMA node 77"),
             ((BIG, "swap", "memory"), "NAME=SIZE"),
         ):
@@ -126,6 +128,8 @@ class Budgets(Case):
             ({"device": 0}, TypeError, "device 0.*as a str"),
             ({"device": "meta"}, ValueError, "device 'meta' is not known"),
             ({"plan_file": 5}, TypeError, "plan_file 5"),
+            ({"states": "no"}, TypeError, "states 'no'.*True or False.*not as a str"),
+            ({"recompute": "0"}, TypeError, "recompute '0'.*True or False"),
             ({"plan_file": "plans\0"}, ValueError, "plan_file .*character 0"),
         ):
             with self.subTest(**settings), self.assertRaisesRegex(error, words):
@@ -180,6 +184,15 @@ print(model[0].weight.grad.sum().item(), sys.argv[1:])
             self.assertEqual(swapped.stdout, plain.stdout)
             said = json.loads(report.read())
         self.assertGreater(said["copies_in"], 4)
+
+    def test_a_report_that_cannot_be_written_is_a_warning(self):
+        with tempfile.TemporaryDirectory() as folder:
+            swapped = self.run_it(
+                PROGRAM, "run", "--budget", BIG, "--tiers", "memory=64MiB", "--report", os.path.join(folder, "none", "report"), "--"
+            )
+        self.assertEqual(swapped.returncode, 0)
+        self.assertRegex(swapped.stderr, "report cannot be written: .*No such file.*none/report")
+        self.assertNotIn("Traceback", swapped.stderr)
 
     def test_a_script_whose_layers_are_computed_again(self):
         plain = self.run_it()

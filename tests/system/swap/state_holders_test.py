@@ -143,6 +143,12 @@ class Dicts(Case):
         "pop": lambda state: {key: state.pop(key) for key in list(state)},
         "popitem": lambda state: dict(reversed([state.popitem() for _ in range(len(state))])),
         "comprehension": lambda state: {key: value for key, value in state.items()},
+        # As Lightning and Accelerate go through nested mappings.
+        "its class": lambda state: type(state)(state),
+        "its class, of pairs": lambda state: type(state)((key, value) for key, value in state.items()),
+        "its class, named": lambda state: type(state)(**state),
+        "its class, from keys": lambda state: _updated(type(state).fromkeys(state), state),
+        "pytree": lambda state: torch.utils._pytree.tree_map(lambda value: value, {"state": state})["state"],
     }
 
     def test_all_of_them_find_the_tensors(self):

@@ -144,6 +144,26 @@ class Values(Case):
         self.assertGreater(ours.away(), 12)
         self.same([ours.values()], [Training(OPTIMISERS["adam"]).steps(3).values()])
 
+    def test_a_step_that_the_program_has_put_in_the_place_of_a_class_s_own(self):
+        def train(swap):
+            training, asked = Training(OPTIMISERS["adam"], swap).steps(1), []
+            own = torch.optim.Adam.step
+
+            def decaying(self, closure=None):
+                asked.append(1)
+                for group in self.param_groups:
+                    group["lr"] *= 0.5
+                return own(self, closure)
+
+            torch.optim.Adam.step = decaying
+            try:
+                training.slow_steps(3)  # a `with` lies within each
+            finally:
+                torch.optim.Adam.step = own
+            return [*training.slow_steps(1).values(), torch.tensor([len(asked), training.optimiser.param_groups[0]["lr"]])]
+
+        self.same([train(everything_leaves())], [train(None)])
+
     def test_two_optimisers_in_two_threads(self):
         swap = everything_leaves()
         trainings = [Training(OPTIMISERS["adam"], swap), Training(OPTIMISERS["momentum"], swap)]

@@ -109,8 +109,12 @@ TEST(HostPool, GoesOnWithTheNextTierWhereOneCannotBeWritten) {
   std::vector<std::byte> got(data.size());
   for (int i = 0; i < 12; ++i)
     if (const auto block = pool.write(data.data(), 3 << 20, *copier)) blocks.push_back(*block);
+  const auto full = pool.write(data.data(), 3 << 20, *copier);
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, old);
+  ASSERT_FALSE(full);
+  EXPECT_NE(full.error().message.find("File too large"), std::string::npos)
+      << "also later: " << full.error().message;
   EXPECT_GE(blocks.size(), 5U);
   EXPECT_LT(blocks.size(), 12U);
   for (const auto& block : blocks) {

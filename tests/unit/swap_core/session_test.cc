@@ -166,6 +166,20 @@ TEST(Session, ABudgetThatIsTooSmallIsSaidOnceWithWhatIsNeeded) {
   tierpilot_swap_close(unread);
 }
 
+TEST(Session, ThatTiersAreFullIsSaidAndNotThatTheBudgetIsTooSmall) {
+  FrontEnd front("swap", 1 << 20, "memory=1MiB");
+  char text[256] = "";
+  std::string all;
+  for (int step = 0; step < 6; ++step) {
+    front.step(8);
+    if (tierpilot_swap_warning(front.swap(), text, sizeof text) > 0) all += text;
+  }
+  EXPECT_GT(front.said("statistics")["refused"], 0);
+  EXPECT_NE(all.find("every tier is full; name more tiers"), std::string::npos) << all;
+  EXPECT_EQ(all.find("too small"), std::string::npos) << all;
+  EXPECT_EQ(all.find("budget", all.find("budget") + 1), std::string::npos) << "once: " << all;
+}
+
 TEST(Session, ATierOnATmpfsIsSaidOnceToBeMemory) {
   if (!std::filesystem::is_directory("/dev/shm")) GTEST_SKIP() << "no /dev/shm";
   FrontEnd front("swap", 1 << 30, "memory=16MiB,dir:/dev/shm=16MiB"), roomy("swap");

@@ -121,6 +121,19 @@ TEST(TensorHeap, SaysWhatItHasNoRoomFor) {
   EXPECT_FALSE(none.has(&other));
 }
 
+// BLAS libraries do (BLIS 0.9: its kernels for few rows load one more, and do not use it).
+TEST(TensorHeap, ARowMayBeReadBehindTheLastBlock) {
+  constexpr int64_t kRow = 8 * kMib;
+  for (const int64_t bytes : {256 * kMib, 1024 * kMib}) {
+    TensorHeap heap(bytes);
+    auto* const data = static_cast<volatile char*>(heap.take(255 * kMib));
+    ASSERT_TRUE(data);
+    int sum = 0;
+    for (auto at = 255 * kMib; at < 255 * kMib + kRow; at += 4096) sum += data[at];
+    EXPECT_EQ(sum, 0) << bytes;
+  }
+}
+
 TEST(TensorHeap, FillsWhatEnds) {
   TensorHeap heap(256 * kMib, 0x5b);
   auto* const data = taken(heap, kMib);

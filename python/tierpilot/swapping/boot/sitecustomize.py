@@ -14,6 +14,7 @@ _PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))
 def _start(_):
     import atexit
     import json
+    import warnings
 
     from tierpilot.swapping import Swap
 
@@ -31,9 +32,13 @@ def _start(_):
     report = os.environ.get("TIERPILOT_SWAP_REPORT")
 
     def write_report():
-        if swap.opened:
+        if not swap.opened:
+            return
+        try:
             with open(report, "a", encoding="utf-8") as file:
                 file.write(json.dumps(swap.statistics()) + "\n")
+        except OSError as error:
+            warnings.warn(f"tierpilot-swap run: the report cannot be written: {error}", RuntimeWarning, 2)
 
     if report:
         atexit.register(write_report)
