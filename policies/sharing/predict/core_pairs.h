@@ -4,7 +4,7 @@
 
 #include "base/result.h"
 #include "policies/sharing/interference/pair_prior.h"
-#include "policies/sharing/predict/pair_data.h"
+#include "policies/sharing/predict/pairs/pair_data.h"
 
 namespace tierpilot::sharing {
 

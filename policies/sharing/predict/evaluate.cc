@@ -8,7 +8,7 @@
 #include "policies/sharing/predict/core_pairs.h"
 #include "policies/sharing/predict/estimator_data.h"
 #include "policies/sharing/predict/jobs/job_study.h"
-#include "policies/sharing/predict/pair_data.h"
+#include "policies/sharing/predict/pairs/pair_data.h"
 #include "policies/sharing/predict/perceptron_data.h"
 
 namespace tierpilot::sharing {

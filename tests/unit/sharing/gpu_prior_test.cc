@@ -9,8 +9,8 @@
 #include "policies/sharing/interference/interference.h"
 #include "policies/sharing/interference/turns.h"
 #include "policies/sharing/predict/evaluate.h"
-#include "policies/sharing/predict/gpu_parts.h"
-#include "policies/sharing/predict/pair_data.h"
+#include "policies/sharing/predict/pairs/gpu_parts.h"
+#include "policies/sharing/predict/pairs/pair_data.h"
 
 namespace tierpilot::sharing {
 namespace {

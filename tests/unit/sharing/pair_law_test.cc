@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "policies/sharing/predict/evaluate.h"
-#include "policies/sharing/predict/pair_law.h"
+#include "policies/sharing/predict/pairs/pair_law.h"
 
 namespace tierpilot::sharing {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 #include "policies/sharing/predict/evaluate.h"
-#include "policies/sharing/predict/pair_data.h"
+#include "policies/sharing/predict/pairs/pair_data.h"
 
 namespace tierpilot::sharing {
 namespace {

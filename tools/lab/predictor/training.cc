@@ -13,7 +13,7 @@
 #include "base/files/open_to_read.h"
 #include "policies/sharing/predict/core_pairs.h"
 #include "policies/sharing/predict/jobs/job_model.h"
-#include "policies/sharing/predict/pair_data.h"
+#include "policies/sharing/predict/pairs/pair_data.h"
 #include "tools/lab/command.h"
 #include "tools/lab/predictor/predictor_file.h"
 

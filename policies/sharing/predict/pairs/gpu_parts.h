@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "policies/sharing/predict/pair_data.h"
+#include "policies/sharing/predict/pairs/pair_data.h"
 
 namespace tierpilot::sharing {
 

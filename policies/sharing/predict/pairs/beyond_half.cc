@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "policies/sharing/interference/pair_prior.h"
-#include "policies/sharing/predict/gpu_parts.h"
-#include "policies/sharing/predict/pair_data.h"
+#include "policies/sharing/predict/pairs/gpu_parts.h"
+#include "policies/sharing/predict/pairs/pair_data.h"
 #include "policies/sharing/share.h"
 
 namespace tierpilot::sharing {

@@ -1,4 +1,4 @@
-#include "policies/sharing/predict/gpu_parts.h"
+#include "policies/sharing/predict/pairs/gpu_parts.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "policies/sharing/predict/pair_law.h"
+#include "policies/sharing/predict/pairs/pair_law.h"
 
 #include <cmath>
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <tuple>
 
-#include "policies/sharing/predict/pair_law.h"
+#include "policies/sharing/predict/pairs/pair_law.h"
 
 namespace tierpilot::sharing {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/table/cell.h"
-#include "policies/sharing/predict/pair_data.h"
+#include "policies/sharing/predict/pairs/pair_data.h"
 #include "policies/sharing/share.h"
 
 namespace tierpilot::sharing {

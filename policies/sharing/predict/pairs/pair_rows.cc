@@ -2,7 +2,7 @@
 #include <cmath>
 #include <map>
 
-#include "policies/sharing/predict/pair_law.h"
+#include "policies/sharing/predict/pairs/pair_law.h"
 
 namespace tierpilot::sharing {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "policies/sharing/interference/turns.h"
-#include "policies/sharing/predict/gpu_parts.h"
+#include "policies/sharing/predict/pairs/gpu_parts.h"
 
 namespace tierpilot::sharing {
 
