@@ -31,9 +31,10 @@ void KeptStates::ended(const Slot& slot) {
 }
 
 bool KeptStates::step_ended(StepWithStates step, const StateRoom::Foretell& foretell) {
-  if (fixed_bytes_ || bytes_ == 0) return false;
-  step.state_bytes = bytes_;
-  step.staying_bytes = staying_bytes_;
+  if (leave()) known_bytes_ = bytes_;
+  if (fixed_bytes_ || known_bytes_ == 0) return false;
+  step.state_bytes = known_bytes_;
+  step.staying_bytes = leave() ? staying_bytes_ : known_bytes_;
   return room_.step_ended(step, foretell);
 }
 

@@ -31,7 +31,8 @@ class KeptStates {
   // In the order in which they were kept, which is that in which they will be asked for.
   const std::map<uint64_t, Kept>& order() const { return order_; }
 
-  // A step is over; `step`: but for the bytes of states. Whether so much more or less stays from
+  // A step is over; `step`: but for the bytes of states, which are those of before where all stay,
+  // as nobody has to tell of them then. Whether so much more or less stays from
   // now on that steps have to be planned anew.
   bool step_ended(StepWithStates step, const StateRoom::Foretell& foretell);
 
@@ -48,7 +49,7 @@ class KeptStates {
   const std::optional<int64_t> fixed_bytes_;
   StateRoom room_;
   uint64_t next_ = 0;
-  int64_t bytes_ = 0, staying_bytes_ = 0;
+  int64_t bytes_ = 0, staying_bytes_ = 0, known_bytes_ = 0;
   std::map<uint64_t, Kept> order_;  // by Slot::save
 };
 

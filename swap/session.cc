@@ -35,6 +35,7 @@ void Session::tell_news() {
   if (slots_.any_copied() || watch_.near(target_bytes()) || (totals.leaving > 0 && over_budget()))
     news |= kLeft;
   if (device_->runs_ahead() && (watch_.observes() || step_.spent())) news |= kMemory;
+  if (states_.leave()) news |= kStates;
   news_.store(news, std::memory_order_relaxed);
 }
 

@@ -32,7 +32,7 @@ class Session {
  public:
   enum class Where { kHere, kAway, kComing, kLost };
   // Bits of news(): see tierpilot_swap_news.
-  enum News : uint32_t { kLeft = 1, kAhead = 2, kMemory = 4 };
+  enum News : uint32_t { kLeft = 1, kAhead = 2, kMemory = 4, kStates = 8 };
 
   // `device`'s copies go to `tiers`.
   Session(const SessionSettings& settings, std::unique_ptr<ComputeDevice> device,

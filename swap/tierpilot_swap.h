@@ -92,6 +92,9 @@ enum {
   TIERPILOT_SWAP_NEWS_LEFT = 1,   /* tierpilot_swap_left, after a save or use */
   TIERPILOT_SWAP_NEWS_AHEAD = 2,  /* tierpilot_swap_ahead, after a use */
   TIERPILOT_SWAP_NEWS_MEMORY = 4, /* tierpilot_swap_memory, before a save, use, begin or room */
+  /* Not of a call: what has TIERPILOT_SWAP_STATE leaves. Without it there is no need to save that.
+   */
+  TIERPILOT_SWAP_NEWS_STATES = 8,
 };
 
 /* Of a GPU: what the program holds of its memory, as its allocator counts it, and the most since

@@ -10,9 +10,10 @@ import threading
 
 import torch
 
+from .core import STATES_NEWS
 from .kept import Keeper
 from .saved import is_plain
-from .state_dicts import StateDict
+from .state_dicts import StateDict, is_large
 
 _BY_PARAMETER = frozenset(
     getattr(torch.optim, name)
@@ -43,6 +44,8 @@ class States:
         if not self._everywhere and not self.swap.on_processor:
             return step(optimiser, *arguments, **named)
         try:
+            if not self._any_leave():
+                return step(optimiser, *arguments, **named)
             return self._step(optimiser, step, arguments, named)
         finally:
             self.swap.begin()
@@ -115,6 +118,9 @@ class States:
 
     # Within
 
+    def _any_leave(self):
+        return not self.swap.opened or self.swap._news.value & STATES_NEWS != 0
+
     def _ask(self, dicts, size):
         """Lets them begin to come back, where there is room for all of them."""
         with self.swap._lock:
@@ -131,7 +137,7 @@ class States:
         dicts = []
         for parameter in parameters:
             state = optimiser.state.get(parameter)
-            if type(state) in _PLAIN:
+            if type(state) in _PLAIN and any(map(is_large, state.values())):
                 state = optimiser.state[parameter] = StateDict(self, state)
             if type(state) is StateDict:
                 state.adopt(shown)

@@ -7,6 +7,7 @@ import torch
 
 from .endings import Finite
 from .kept import Kept
+from .saved import LEAST_BYTES
 
 
 class State(Finite):
@@ -46,7 +47,7 @@ class StateDict(dict):
     def adopt(self, shown):
         """Takes tensors in that came since."""
         for key, value in dict.items(self):
-            if type(value) is torch.Tensor:
+            if is_large(value):
                 dict.__setitem__(self, key, State(self.states, value, shown))
 
     def kept(self):
@@ -113,6 +114,11 @@ class StateDict(dict):
 
     def __repr__(self):
         return repr(self.copy())
+
+
+def is_large(value):
+    """Whether it is a tensor that may be worth its way."""
+    return type(value) is torch.Tensor and value.numel() * value.element_size() >= LEAST_BYTES
 
 
 def _shown(value):

@@ -102,7 +102,8 @@ class Training:
         return [p.detach() for p in self.model.parameters()] + kept
 
     def kept(self):
-        return [kept for state in self.optimiser.state.values() for kept in state.kept()]
+        taken = [state for state in self.optimiser.state.values() if type(state) is not dict]
+        return [kept for state in taken for kept in state.kept()]
 
     def away(self, within_s=60):
         """How many of its tensors are away, when all are or so much time has passed."""

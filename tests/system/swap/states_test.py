@@ -65,14 +65,15 @@ class Values(Case):
         swap = Swap("1MiB", "swap", "memory=512MiB")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for _ in range(8):
+            let_leave = []
+            for _ in range(10):
                 with swap:
                     loss = model(torch.arange(1 << 14)).sin().square().sum()
                 loss.backward()
                 optimiser.step()
-        said = swap.statistics()
-        self.assertGreaterEqual(said["state_bytes"], 128 << 20)
-        self.assertEqual(said["state_staying_bytes"], said["state_bytes"])
+                let_leave.append(swap.statistics()["state_saves"])
+        self.assertGreater(let_leave[0], 0)
+        self.assertEqual(let_leave[-1], let_leave[-4])
 
     def test_a_tier_that_is_full_keeps_the_rest_here(self):
         swap = Swap(BIG, "swap-all", "memory=4MiB", states=True)
