@@ -1,5 +1,7 @@
 #include "swap/kept_states.h"
 
+#include <utility>
+
 namespace tierpilot::swap {
 namespace {
 
@@ -32,7 +34,8 @@ void KeptStates::ended(const Slot& slot) {
 
 bool KeptStates::step_ended(StepWithStates step, const StateRoom::Foretell& foretell) {
   if (leave()) known_bytes_ = bytes_;
-  if (fixed_bytes_ || known_bytes_ == 0) return false;
+  step.updated = std::exchange(seen_, next_) != next_;
+  if (fixed_bytes_ || (leave() && known_bytes_ == 0)) return false;
   step.state_bytes = known_bytes_;
   step.staying_bytes = leave() ? staying_bytes_ : known_bytes_;
   return room_.step_ended(step, foretell);

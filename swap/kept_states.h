@@ -2,6 +2,7 @@
 // they are asked for, and which of them leave in between.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -41,6 +42,8 @@ class KeptStates {
   void restore(int64_t room_bytes) { room_.restore(room_bytes); }
 
   int64_t bytes() const { return bytes_; }
+  // Of those that are known, so many are to stay.
+  int64_t to_stay_bytes() const { return std::min(room_bytes(), known_bytes_); }
   int64_t staying_bytes() const { return staying_bytes_; }
 
  private:
@@ -48,7 +51,7 @@ class KeptStates {
 
   const std::optional<int64_t> fixed_bytes_;
   StateRoom room_;
-  uint64_t next_ = 0;
+  uint64_t next_ = 0, seen_ = 0;  // kept so far, and when the last step ended
   int64_t bytes_ = 0, staying_bytes_ = 0, known_bytes_ = 0;
   std::map<uint64_t, Kept> order_;  // by Slot::save
 };

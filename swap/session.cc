@@ -125,7 +125,13 @@ void Session::finish_step() {
 
 // Bytes of states that leave and are not away yet.
 int64_t Session::going_states() const {
-  return states_.bytes() - states_.staying_bytes() - slots_.totals().kept_away_bytes;
+  int64_t bytes = 0;
+  for (const auto& [_, kept] : states_.order()) {
+    const auto& slot = *slots_.find(kept.id);
+    if (slot.state == Slot::State::kLeaving || slot.state == Slot::State::kCopied)
+      bytes += slot.bytes;
+  }
+  return bytes;
 }
 
 void Session::see_to_states(const StepEnd& seen, bool settled) {
@@ -137,8 +143,10 @@ void Session::see_to_states(const StepEnd& seen, bool settled) {
                             .least_away_bytes = slots_.totals().least_kept_away_bytes,
                             .fits = seen.peak_bytes <= budget_bytes_,
                             .settled = settled};
-  if (states_.step_ended(step, [this](int64_t more) { return learner_.foretold_ns(more); }))
-    learner_.look_again();
+  const auto foretell = [this](int64_t more) { return learner_.foretold_ns(more); };
+  const auto before_bytes = states_.to_stay_bytes();
+  if (states_.step_ended(step, foretell))
+    learner_.look_again(states_.to_stay_bytes() - before_bytes);
 }
 
 // Segments that begin in a backward pass are none of the step's.

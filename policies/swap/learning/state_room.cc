@@ -17,13 +17,16 @@ constexpr int64_t kFew = 16;  // a part of the states that makes no difference
 bool StateRoom::decide(Phase phase, int64_t bytes) {
   phase_ = phase;
   steps_ = 0;
-  return std::exchange(bytes_, bytes) != bytes;
+  if (bytes_ == bytes) return false;
+  fit_ = in_vain_ = over_ = 0;
+  bytes_ = bytes;
+  return true;
 }
 
 // They all had to be there at once to be updated, and that took no less than it would beside them
 // all before.
 bool StateRoom::leave_in_vain(const StepWithStates& step) {
-  if (step.passes_peak_bytes == 0) return false;
+  if (!step.updated || step.passes_peak_bytes == 0) return false;
   const auto leaving_bytes = step.state_bytes - step.staying_bytes;
   const bool in_vain =
       step.least_away_bytes <= leaving_bytes / kFew &&
@@ -35,8 +38,18 @@ bool StateRoom::leave_in_vain(const StepWithStates& step) {
 bool StateRoom::all_fit(const StepWithStates& step) {
   const auto leaving_bytes = step.state_bytes - step.staying_bytes;
   const bool fit = leaving_bytes > 0 && step.peak_bytes + leaving_bytes <= step.target_bytes;
-  fit_ = fit ? fit_ + 1 : 0;
+  fit_ = fit ? fit_ + step.updated : 0;
   return fit_ >= (crowded_ ? kManySteps : kSteps);
+}
+
+bool StateRoom::does_not_fit() {
+  fit_ = 0;
+  if (bytes_ == 0) return false;
+  if (std::exchange(restored_, false)) return decide(Phase::kWithout, 0);
+  // Where they left in vain a single step may have been disturbed.
+  if (in_vain_peak_bytes_ > 0 && ++over_ < kSteps) return false;
+  crowded_ = true;
+  return decide(Phase::kDecided, 0);
 }
 
 bool StateRoom::step_ended(const StepWithStates& step, const Foretell& foretell) {
@@ -44,20 +57,22 @@ bool StateRoom::step_ended(const StepWithStates& step, const Foretell& foretell)
     in_vain_peak_bytes_ = step.peak_bytes + step.peak_bytes / kFew;
     return decide(Phase::kDecided, kAll);
   }
-  if (!step.fits && step.peak_bytes > in_vain_peak_bytes_) {
-    if (bytes_ == 0) return false;
-    crowded_ = true;
-    return decide(Phase::kDecided, 0);
-  }
+  if (!step.fits && step.peak_bytes > in_vain_peak_bytes_) return does_not_fit();
+  over_ = 0;
   if (!step.settled) return false;
   if (all_fit(step)) return decide(Phase::kDecided, kAll);
-  if (phase_ == Phase::kDecided || step.cost_ns <= 0) return false;
+  if (phase_ == Phase::kDecided || step.cost_ns <= 0 || !step.updated) return false;
   least_ns_ = steps_ == 0 ? step.cost_ns : std::min(least_ns_, step.cost_ns);
   least_wait_ns_ = steps_ == 0 ? step.wait_ns : std::min(least_wait_ns_, step.wait_ns);
   if (++steps_ < kSteps) return false;
-  if (phase_ == Phase::kWithout) return weigh(step, foretell);
-  const bool gains = static_cast<double>(least_ns_) <= kNoise * static_cast<double>(without_ns_);
-  return decide(Phase::kDecided, gains ? bytes_ : 0);
+  return phase_ == Phase::kWithout ? weigh(step, foretell) : end_trial(step);
+}
+
+bool StateRoom::end_trial(const StepWithStates& step) {
+  if (static_cast<double>(least_ns_) > kNoise * static_cast<double>(without_ns_))
+    return decide(Phase::kDecided, 0);
+  decide(Phase::kDecided, step.staying_bytes == step.state_bytes ? kAll : bytes_);
+  return false;  // plans are of this already
 }
 
 // By the replay: waits for states that are gone, against what other tensors wait for their room.

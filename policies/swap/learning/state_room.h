@@ -19,6 +19,7 @@ struct StepWithStates {
   int64_t target_bytes = 0;       // what the device is to hold at most
   int64_t state_bytes = 0, staying_bytes = 0;
   int64_t least_away_bytes = 0;  // of states, while they were updated
+  bool updated = false;          // states were kept in it: an optimiser has stepped
   bool fits = true;
   bool settled = false;  // nothing was tried in it, nor looked at closely
 };
@@ -32,11 +33,11 @@ class StateRoom {
 
   // 0: all leave.
   int64_t bytes() const { return bytes_; }
-  // From another run.
-  void restore(int64_t bytes) { bytes_ = bytes, phase_ = Phase::kDecided; }
+  // From another run, which may have been of another model.
+  void restore(int64_t bytes) { bytes_ = bytes, phase_ = Phase::kDecided, restored_ = true; }
   bool decided() const { return phase_ == Phase::kDecided; }
 
-  // Whether so much more or less stays from now on that steps have to be planned anew.
+  // Whether more or less stays from now on, so that steps have to be planned anew.
   bool step_ended(const StepWithStates& step, const Foretell& foretell);
 
  private:
@@ -46,6 +47,8 @@ class StateRoom {
   bool leave_in_vain(const StepWithStates& step);
   bool all_fit(const StepWithStates& step);
   bool weigh(const StepWithStates& step, const Foretell& foretell);
+  bool does_not_fit();
+  bool end_trial(const StepWithStates& step);
 
   Phase phase_ = Phase::kWithout;
   int64_t bytes_ = 0;
@@ -53,9 +56,11 @@ class StateRoom {
   int64_t least_ns_ = 0, least_wait_ns_ = 0;
   int64_t without_ns_ = 0;  // the cheapest step while all left
   int fit_ = 0;             // settled steps in a row beside which all had fitted
+  int over_ = 0;            // steps in a row that took more than those in which they left in vain
   int in_vain_ = 0;         // steps in a row in which they left in vain
   int64_t in_vain_peak_bytes_ = 0;
-  bool crowded_ = false;  // a step in which they stayed did not fit
+  bool crowded_ = false;   // a step in which they stayed did not fit
+  bool restored_ = false;  // what stays is of another run
 };
 
 }  // namespace tierpilot::swap

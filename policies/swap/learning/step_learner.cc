@@ -236,8 +236,11 @@ void StepLearner::end(StepEnd seen, int64_t growth_bytes) {
   begin();
 }
 
-void StepLearner::look_again() {
+void StepLearner::look_again(int64_t more_bytes) {
   for (auto& known : steps_) {
+    // What is less is seen before it is used.
+    for (auto& other : known.step.other_bytes) other += std::max<int64_t>(more_bytes, 0);
+    plan(known);
     known.runs = 0;
     known.observe = true;
     known.exploring = false;

@@ -60,7 +60,7 @@ class StateDict(dict):
 
     def __setitem__(self, key, value):
         there = dict.get(self, key)
-        if type(there) is State and there.stored.tensor is value:
+        if type(there) is State and value is not None and there.stored.tensor is value:
             return  # optimisers put back what they have just taken out
         dict.__setitem__(self, key, value)
 

@@ -99,6 +99,15 @@ class Holders(Case):
 
         self.same([train(everything_leaves())], [train(None)])
 
+    def test_none_that_is_written_while_it_is_away(self):
+        def train(swap):
+            training = Training(OPTIMISERS["momentum"], swap).slow_steps(2)
+            for state in training.optimiser.state.values():
+                state["momentum_buffer"] = None
+            return training.steps(2).values()
+
+        self.same([train(everything_leaves())], [train(None)])
+
     def test_what_is_not_plain_stays(self):
         ours = Training(OPTIMISERS["adam"], everything_leaves()).slow_steps(2)
         state = ours.optimiser.state[ours.model[0].weight]

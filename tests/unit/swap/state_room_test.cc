@@ -17,6 +17,7 @@ StepWithStates step_of(int64_t cost_ns, int64_t staying_bytes = 0) {
           .target_bytes = 1000,
           .state_bytes = kStates,
           .staying_bytes = staying_bytes,
+          .updated = true,
           .settled = true};
 }
 
@@ -46,7 +47,7 @@ TEST(StateRoom, WhatSavesMoreWaitsThanItCostsIsTriedAndStaysWhereItWasNoSlower) 
   EXPECT_FALSE(room.decided());
   EXPECT_FALSE(room.step_ended(step_of(1300, kStates), by(cheap)));
   EXPECT_FALSE(room.step_ended(step_of(1185, kStates), by(cheap))) << "nothing changes";
-  EXPECT_EQ(room.bytes(), kStates);
+  EXPECT_EQ(room.bytes(), StateRoom::kAll);
   EXPECT_TRUE(room.decided());
 }
 
@@ -115,8 +116,28 @@ TEST(StateRoom, WhatDidNotFitAfterAllIsTriedAgainAfterManySteps) {
   EXPECT_TRUE(room.step_ended(over, by(nothing)));
   for (int i = 0; i < 20; ++i) EXPECT_FALSE(room.step_ended(roomy, by(nothing)));
   EXPECT_EQ(room.bytes(), 0);
-  for (int i = 0; i < 100; ++i) room.step_ended(roomy, by(nothing));
-  EXPECT_EQ(room.bytes(), StateRoom::kAll);
+  for (int again = 0; again < 3; ++again) {
+    for (int i = 0; i < 100; ++i) room.step_ended(roomy, by(nothing));
+    EXPECT_EQ(room.bytes(), StateRoom::kAll);
+    EXPECT_TRUE(room.step_ended(over, by(nothing)));
+    for (int i = 0; i < 50; ++i) EXPECT_FALSE(room.step_ended(roomy, by(nothing))) << again;
+    EXPECT_EQ(room.bytes(), 0) << again;
+  }
+}
+
+// Several passes that add up to one step of the optimiser.
+TEST(StateRoom, StepsWithoutAnUpdateTellNothing) {
+  Foretold cheap{{{0, 1000}, {kStates, 1050}}};
+  auto pass = step_of(600), update = step_of(1200);
+  pass.updated = false, pass.wait_ns = 0, pass.least_away_bytes = kStates;
+  StateRoom weighed, in_vain;
+  for (int i = 0; i < 2; ++i)
+    weighed.step_ended(pass, by(cheap)), weighed.step_ended(update, by(cheap));
+  EXPECT_EQ(weighed.bytes(), kStates) << "waits are those of updates";
+  update.peak_bytes = 1500, update.passes_peak_bytes = 1100, update.fits = false;
+  for (int i = 0; i < 2; ++i)
+    in_vain.step_ended(pass, by(cheap)), in_vain.step_ended(update, by(cheap));
+  EXPECT_EQ(in_vain.bytes(), StateRoom::kAll);
 }
 
 TEST(StateRoom, AStepThatDoesNotFitLetsAllLeave) {
@@ -144,6 +165,7 @@ TEST(StateRoom, WhatLeavesInVainStays) {
   EXPECT_FALSE(room.step_ended(step, by(nothing))) << "it is no more than before";
   EXPECT_EQ(room.bytes(), StateRoom::kAll);
   step.peak_bytes = 1800;
+  EXPECT_FALSE(room.step_ended(step, by(nothing))) << "one may be disturbed";
   EXPECT_TRUE(room.step_ended(step, by(nothing)));
   EXPECT_EQ(room.bytes(), 0) << "it is";
   step.peak_bytes = 1500, step.staying_bytes = 0;
@@ -169,6 +191,19 @@ TEST(StateRoom, WhatAnotherRunFoundIsNotTriedAgain) {
   room.restore(kStates / 2);
   for (int i = 0; i < 4; ++i) EXPECT_FALSE(room.step_ended(step_of(1200, kStates / 2), by(cheap)));
   EXPECT_EQ(room.bytes(), kStates / 2);
+}
+
+// The file names no model: this one is larger.
+TEST(StateRoom, WhatAnotherRunFoundIsLeftWhereItDoesNotFit) {
+  Foretold cheap{{{0, 1000}, {kStates, 1050}}};
+  StateRoom room;
+  room.restore(StateRoom::kAll);
+  auto over = step_of(1200, kStates);
+  over.fits = false;
+  EXPECT_TRUE(room.step_ended(over, by(cheap)));
+  EXPECT_EQ(room.bytes(), 0);
+  for (int i = 0; i < 2; ++i) room.step_ended(step_of(1200), by(cheap));
+  EXPECT_EQ(room.bytes(), kStates) << "it is weighed as by who knows nothing";
 }
 
 }  // namespace

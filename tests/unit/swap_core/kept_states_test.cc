@@ -33,15 +33,21 @@ TEST(KeptStates, LeaveOrStayAsThePolicySays) {
 TEST(KeptStates, StayWhereAllOfThemFitBesideTheMostOfASettledStep) {
   SlotTable slots;
   KeptStates states("swap");
-  for (int i = 0; i < 3; ++i) {
-    const auto id = slots.add(10, nullptr, true);
-    EXPECT_TRUE(states.kept(id, *slots.find(id))) << "nothing is known";
+  std::vector<Id> ids;
+  for (int i = 0; i < 3; ++i) ids.push_back(slots.add(10, nullptr, true));
+  for (const int64_t peak : {71, 71, 70, 70}) {
+    EXPECT_TRUE(states.leave()) << "nothing is known, or it is one too many";
+    for (const auto id : ids) states.ended(*slots.find(id));
+    for (const auto id : ids) EXPECT_TRUE(states.kept(id, *slots.find(id)));
+    EXPECT_EQ(states.bytes(), 30);
+    states.step_ended(settled(peak), nothing);
   }
-  EXPECT_EQ(states.bytes(), 30);
-  states.step_ended(settled(71), nothing);
-  EXPECT_TRUE(states.leave()) << "one too many";
-  for (int step = 0; step < 2; ++step) states.step_ended(settled(70), nothing);
   EXPECT_FALSE(states.leave());
+  for (const auto id : ids) states.ended(*slots.find(id));
+  auto over = settled(500);
+  over.fits = false;
+  EXPECT_TRUE(states.step_ended(over, nothing)) << "though nobody has told of them since";
+  EXPECT_TRUE(states.leave());
 }
 
 TEST(KeptStates, ThoseThatAreAskedForFirstStayWhereThereIsRoomForSome) {

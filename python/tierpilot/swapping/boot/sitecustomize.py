@@ -24,7 +24,7 @@ def _start(_):
         os.environ.get("TIERPILOT_SWAP_TIERS"),
         plan_file=os.environ.get("TIERPILOT_SWAP_PLANS"),
         recompute=bool(os.environ.get("TIERPILOT_SWAP_RECOMPUTE")),
-        states={"1": True, "0": False}.get(os.environ.get("TIERPILOT_SWAP_STATES")),
+        states={"": None, "0": False}.get(os.environ.get("TIERPILOT_SWAP_STATES", ""), True),
         device=os.environ.get("TIERPILOT_SWAP_DEVICE"),
         lazy=True,  # processes that train nothing open nothing
     )
