@@ -25,7 +25,7 @@ struct Statistics {
   int64_t segments = 0, recomputed_segments = 0;  // of forward passes
   int64_t over_budget_steps = 0;
   int64_t state_saves = 0;          // storages that were kept from one step to the next
-  int64_t state_bytes = 0;          // of those that are kept now
+  int64_t state_bytes = 0;          // of those that it was told of, and has now
   int64_t state_staying_bytes = 0;  // of these, of what does not leave
   int64_t failures = 0;             // told by the front end: the device had no room
   int64_t device_peak_bytes = 0, saved_peak_bytes = 0;
