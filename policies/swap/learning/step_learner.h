@@ -65,8 +65,8 @@ class StepLearner {
   // The step is over. Bytes by which the device holds more than at the begin of the step (weights'
   // gradients, states of an optimiser) are added to what is expected of the next.
   void end(StepEnd seen, int64_t growth_bytes);
-  // So many bytes more or less lie beside all steps from now on: they are planned anew, and looked at
-  // closely again.
+  // So many bytes more or less lie beside all steps from now on: they are planned anew, and looked
+  // at closely again.
   void look_again(int64_t more_bytes);
   // What the step that was seen last would cost by the best plan, in ns, if the device held so many
   // bytes more beside it; nothing where none fits or the rule plans nothing.
