@@ -76,7 +76,7 @@ void Session::finish_step() {
   ran_out_ = false;
   if (watch_.step().saves.empty()) {
     segments_.finish_unsaved(transfers_.link());
-    see_to_states({.peak_bytes = watch_.most_held_bytes()}, statistics_.steps == 0);
+    see_to_states(with_states_of({.peak_bytes = watch_.most_held_bytes()}, statistics_.steps == 0));
     going_bytes_ = going_states();
     return watch_.begin(true);
   }
@@ -104,18 +104,12 @@ void Session::finish_step() {
   const auto growth_bytes =
       watch_.growth_bytes() - (going_bytes - std::exchange(going_bytes_, going_bytes));
   const bool settled = !learner_.learning();
-  const StepEnd times{.step_ns = seen.step_ns,
-                      .stall_ns = seen.stall_ns,
-                      .peak_bytes = seen.peak_bytes,
-                      .passes_peak_bytes = seen.passes_peak_bytes,
-                      .passes_ns = seen.passes_ns,
-                      .passes_stall_ns = seen.passes_stall_ns,
-                      .others_ns = seen.others_ns};
+  const auto with_states = with_states_of(seen, settled);
   learner_.set_link(link);
   segments_.finish(seen, target_bytes() - std::max<int64_t>(growth_bytes, 0), link, fits);
   last_life_ = step_.end(seen);
   learner_.end(std::move(seen), growth_bytes);
-  see_to_states(times, settled);
+  see_to_states(with_states);
   s.known_steps = static_cast<int64_t>(learner_.known_steps());
   s.least_bytes = learner_.least_bytes();
   others_.begin_step();
@@ -134,15 +128,18 @@ int64_t Session::going_states() const {
   return bytes;
 }
 
-void Session::see_to_states(const StepEnd& seen, bool settled) {
-  const StepWithStates step{.cost_ns = seen.step_ns - seen.others_ns,
-                            .wait_ns = seen.stall_ns - seen.waited_ns(),
-                            .peak_bytes = seen.peak_bytes,
-                            .passes_peak_bytes = seen.passes_peak_bytes,
-                            .target_bytes = target_bytes(),
-                            .least_away_bytes = slots_.totals().least_kept_away_bytes,
-                            .fits = seen.peak_bytes <= budget_bytes_,
-                            .settled = settled};
+StepWithStates Session::with_states_of(const StepEnd& seen, bool settled) const {
+  return {.cost_ns = seen.step_ns - seen.others_ns,
+          .wait_ns = seen.stall_ns - seen.waited_ns(),
+          .peak_bytes = seen.peak_bytes,
+          .passes_peak_bytes = seen.passes_peak_bytes,
+          .target_bytes = target_bytes(),
+          .least_away_bytes = slots_.totals().least_kept_away_bytes,
+          .fits = seen.peak_bytes <= budget_bytes_,
+          .settled = settled};
+}
+
+void Session::see_to_states(const StepWithStates& step) {
   const auto foretell = [this](int64_t more) { return learner_.foretold_ns(more); };
   const auto before_bytes = states_.to_stay_bytes();
   if (states_.step_ended(step, foretell))

@@ -74,7 +74,8 @@ class Session {
   int64_t target_bytes() const { return budget_bytes_ - budget_bytes_ / 20; }
   void finish_step();
   int64_t going_states() const;
-  void see_to_states(const StepEnd& seen, bool settled);
+  StepWithStates with_states_of(const StepEnd& seen, bool settled) const;
+  void see_to_states(const StepWithStates& step);
   void mend();
   void lower_budget();
   bool over_budget() const;

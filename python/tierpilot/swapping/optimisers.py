@@ -31,8 +31,8 @@ _thread = threading.local()  # `stepping`: it takes the step of an optimiser tha
 class States:
     """The states of optimisers, in the hands of a Swap."""
 
-    def __init__(self, swap, everywhere=True):
-        """`everywhere`: on a GPU, too."""
+    def __init__(self, swap, everywhere):
+        """`everywhere`: on a GPU, too, as somebody has asked for it."""
         self.keeper = Keeper(swap)
         self.swap = swap
         self._everywhere = everywhere

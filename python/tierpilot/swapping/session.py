@@ -45,9 +45,8 @@ class Swap(Book):
         self._told = False
         self._reports = 0
         self._segments = Segments(self._segment) if recompute or policy == "checkpoint" else None
-        # Of a GPU only where it is asked for: see States.
-        states = ("processor" if policy == "swap" else False) if states is None else states
-        self._states = States(self, states != "processor") if states else None
+        leave = policy == "swap" if states is None else states
+        self._states = States(self, everywhere=states is not None) if leave else None
         if not lazy:
             self._begin_core()
         processes.know(self)
