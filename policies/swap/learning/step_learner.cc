@@ -245,7 +245,6 @@ void StepLearner::look_again(int64_t more_bytes) {
     known.observe = true;
     known.exploring = false;
     known.best = {};
-    known.widened = 0;
   }
 }
 
