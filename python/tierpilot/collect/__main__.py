@@ -27,6 +27,7 @@ from .cores import core_beside
 from .gpus.device import Gpu
 from .gpus.measure import measure_all
 from .gpus.nvml import NvmlError
+from .gpus.sizes import MOST_TIMES
 from .measure import measure_apart
 from .output import Output, OutputError
 from .pairs import COLUMNS as PAIR_COLUMNS
@@ -55,6 +56,7 @@ def _arguments():
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--cpu", type=int, default=None, metavar="N")
     parser.add_argument("--device", default="cpu", metavar="cpu|cuda[:N]")
+    parser.add_argument("--grow-batches", type=_number, default=MOST_TIMES, metavar="N")
     parser.add_argument("--time-limit", type=_number, default=300.0, metavar="S")
     parser.add_argument("--pairs", action="store_true")
     parser.add_argument("--float32-ops-per-s", type=_number, default=None, metavar="N")
@@ -195,7 +197,7 @@ def _collect_on_gpu(gpu, jobs, given, limit_s, write):
         write(row(architecture, seed, *measured))
         _tell_progress(ended, given, architecture)
 
-    spent = measure_all(gpu, jobs, given.seconds, Calibration(), limit_s, tell)
+    spent = measure_all(gpu, jobs, given, Calibration(), limit_s, tell)
     if spent:
         print(spent, file=sys.stderr)
     return failed

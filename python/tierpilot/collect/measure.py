@@ -28,7 +28,7 @@ _TRIES = 20
 _CALIBRATE_EVERY_S = 0.1
 # For rates of input pipelines only, so that they are of the order of what a model computes: drawn
 # from what a card says, never from what was measured. Of a core and of a GPU.
-_FLOPS_PER_S = {False: 3e10, True: 3e12}
+_FLOPS_PER_S = {False: 3e10, True: 2e13}
 _LAUNCH_S = {False: 6e-5, True: 3e-5}
 
 
@@ -46,6 +46,13 @@ def draw(architecture, seed, on_gpu=False):
         card = describe(task.model, task.inputs, task.batch)
         if card["flops"] <= _MOST_FLOPS:
             break
+    reads, job = job_of(card, random_, on_gpu)
+    card["job"] = job
+    return attempt, card, reads
+
+
+def job_of(card, random_, on_gpu):
+    """(whether its data is read from a file, what is drawn of a job beside its model)."""
     rough_s = 3 * card["flops"] / _FLOPS_PER_S[on_gpu] + card["launches"] * _LAUNCH_S[on_gpu]
     kind = random_.choice(["memory", "waits", "waits", "reads", "waits ahead", "reads ahead"])
     job = {
@@ -54,8 +61,7 @@ def draw(architecture, seed, on_gpu=False):
         "load_s": 0.0 if kind == "memory" else round(rough_s * 10 ** random_.uniform(-0.7, 0.6), 6),
         "loads_ahead": kind.endswith("ahead"),
     }
-    card["job"] = {"iterations": int(10 ** random_.uniform(2.5, 5)), **job}
-    return attempt, card, kind.startswith("reads")
+    return kind.startswith("reads"), {"iterations": int(10 ** random_.uniform(2.5, 5)), **job}
 
 
 def memory(field):

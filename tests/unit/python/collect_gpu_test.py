@@ -50,12 +50,14 @@ class CollectOnGpu(unittest.TestCase):
         with open(self.path(name), "a") as file:
             file.write(text)
 
-    def lab(self, *words, nvml=FAKE_NVML, stand_in=STAND_IN, visible=None, loses=None):
+    def lab(self, *words, nvml=FAKE_NVML, stand_in=STAND_IN, visible=None, loses=None, traces=False):
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "FAKE_NVML": self.folder.name}
         environment.update(LD_LIBRARY_PATH=nvml, PYTHONPATH=stand_in)
         environment.pop("CUDA_VISIBLE_DEVICES", None)
         if loses is not None:
             environment["STAND_IN_LOSES"] = loses
+        if traces:
+            environment["STAND_IN_TRACES"] = "1"
         if visible is not None:
             environment["CUDA_VISIBLE_DEVICES"] = visible
         return subprocess.run([LAB, *words], capture_output=True, text=True, env=environment)
@@ -64,6 +66,7 @@ class CollectOnGpu(unittest.TestCase):
         words = words if "--device" in words else (*words, "--device", "cuda")
         return self.lab(
             *("predictor", "collect", "--overwrite", "--out", self.path("t.csv"), "--seconds", "0.05"),
+            *("--grow-batches", "3"),
             *("--python", sys.executable, *words),
             **around,
         )
@@ -94,6 +97,8 @@ class CollectOnGpu(unittest.TestCase):
             self.assertGreaterEqual(int(row["measured_iterations"]), 5)
             card = draw(row["architecture"], int(row["seed"]))[1]
             self.assertEqual(card["launches"], int(row["launches"]), "the same trainings as on a core")
+            self.assertIn(int(row["batch"]) / card["batch"], (1, 2, 3), "but for larger batches")
+            self.assertEqual(row["driver_milli"], row["utilisation_milli"], "nothing was traced")
         with open(self.path("t.json")) as file:
             machine = json.load(file)["machine"]
         self.assertEqual({name: machine[name] for name in FEATURES}, FEATURES)
@@ -151,6 +156,14 @@ class CollectOnGpu(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.rows()[0]["gpu_name"], "Fake_V100")
         self.assertIn("1 may be used", self.refused("--device", "cuda:1", visible="GPU-a"))
+
+    def test_kernels_that_are_traced_tell_how_long_the_gpu_computes(self):
+        done = self.collected("--configurations", "2", "--architectures", "mlp,lstm", traces=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for row in self.rows():
+            self.assertAlmostEqual(float(row["busy_s"]), 150e-6, delta=1e-9, msg="two kernels, beside each other for a while")
+            self.assertGreater(float(row["utilisation_milli"]), 0)
+            self.assertNotEqual(row["utilisation_milli"], row["driver_milli"])
 
     def test_without_the_drivers_samples_it_takes_how_busy_the_gpu_is(self):
         self.tell("no_samples", "3\n")

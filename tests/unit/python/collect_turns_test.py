@@ -47,7 +47,8 @@ class Turns(unittest.TestCase):
         environment.update(LD_LIBRARY_PATH=FAKE_NVML, PYTHONPATH=STAND_IN)
         environment.update(STAND_IN_CPUS=str(cpus), STAND_IN_SLOW_S=str(SLOW_S))
         environment.pop("CUDA_VISIBLE_DEVICES", None)
-        words = ["predictor", "collect", "--overwrite", "--out", self.path("t.csv"), "--seconds", "0.2", "--device", "cuda"]
+        words = ["predictor", "collect", "--overwrite", "--out", self.path("t.csv"), "--seconds", "0.2", "--device", "cuda",
+                 "--grow-batches", "1"]
         words += ["--python", sys.executable, "--architectures", "mlp,lstm", "--configurations", str(configurations), *limit]
         return subprocess.Popen(
             [LAB, *words],

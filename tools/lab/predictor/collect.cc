@@ -107,6 +107,8 @@ int collect(const Context& context, const CollectOptions& options) {
                                  fmt::format("{}", options.seconds),
                                  "--seed",
                                  std::to_string(options.seed),
+                                 "--grow-batches",
+                                 std::to_string(options.grow_batches),
                                  "--time-limit",
                                  fmt::format("{}", options.time_limit_s)};
   if (!options.architectures.empty())

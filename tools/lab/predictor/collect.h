@@ -10,6 +10,7 @@ namespace tierpilot::lab {
 struct CollectOptions {
   std::string out, architectures, python, device = "cpu";
   uint32_t configurations = 500;
+  uint32_t grow_batches = 4096;  // on a GPU: at most so many times those of a core
   double seconds = 1;
   double time_limit_s = 300;  // of a training that does not answer
   uint64_t seed = 1;

@@ -117,6 +117,12 @@ void add_collect(CLI::App& predictor, Context& context) {
       ->check(CLI::Range(uint64_t{0}, uint64_t{1'000'000'000}))
       ->type_name("S")
       ->capture_default_str();
+  collect
+      ->add_option("--grow-batches", given->grow_batches,
+                   "on a GPU batches are up to so many times larger than on a core")
+      ->check(CLI::Range(1U, 1'000'000U))
+      ->type_name("N")
+      ->capture_default_str();
   collect->add_option("--cpu", given->cpu, "the core to measure on (default: the last one)")
       ->check(CLI::Range(0, 1 << 16))
       ->type_name("N");

@@ -116,6 +116,13 @@ class _GraphConvolution(nn.Module):
         return x
 
 
+def _on_graph(model, features):
+    """A class for each node of the one graph."""
+    task = classification(model, features, 10)
+    task.grows = False
+    return task
+
+
 def _edges(draw, nodes):
     return torch.randint(0, nodes, (2, nodes * draw.choice([2, 4, 8])))
 
@@ -125,7 +132,7 @@ def graph_convolution(draw):
     nodes, layers = draw.choice([200, 500, 1000, 2000]), draw.randint(1, 3)
     widths = [draw.choice([16, 64, 128]), *[draw.choice([16, 32, 64])] * layers, 10]
     model = _GraphConvolution(_edges(draw, nodes), nodes, widths)
-    return classification(model, torch.randn(nodes, widths[0]), 10)
+    return _on_graph(model, torch.randn(nodes, widths[0]))
 
 
 class _Propagation(nn.Module):
@@ -152,4 +159,4 @@ def propagation(draw):
     adjacency = torch.sparse_coo_tensor(edges, torch.rand(edges.shape[1]), (nodes, nodes)).coalesce()
     widths = draw.choice([16, 64, 128]), draw.choice([16, 32, 64])
     model = _Propagation(adjacency, widths, draw.randint(1, 6))
-    return classification(model, torch.randn(nodes, widths[0]), 10)
+    return _on_graph(model, torch.randn(nodes, widths[0]))

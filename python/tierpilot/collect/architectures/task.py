@@ -1,5 +1,6 @@
 """What a configuration trains: a module, one batch, and the loss of what it makes of it."""
 
+import copy
 from dataclasses import dataclass
 from typing import Any, Callable
 
@@ -14,12 +15,29 @@ class Task:
     loss: Callable  # of the model's output and what is wanted of it
     batch: int
     wanted: Any = None
+    grows: bool = True  # its inputs are a batch of examples, of which there can be more
+
+    def grow(self, times):
+        """Its batch becomes so many times larger, of the same examples."""
+        self.batch *= times
+        self.inputs = tuple(_repeated(given, times) for given in self.inputs)
+        self.wanted = None if self.wanted is None else _repeated(self.wanted, times)
+
+    def on_meta(self):
+        """A copy of shapes alone."""
+        shapes = copy.deepcopy(self)
+        shapes.move("meta")
+        return shapes
 
     def move(self, device):
         """To where it is to run."""
         self.model = self.model.to(device)
         self.inputs = tuple(given.to(device) for given in self.inputs)
         self.wanted = None if self.wanted is None else self.wanted.to(device)
+
+
+def _repeated(tensor, times):
+    return tensor.repeat(times, *[1] * (tensor.dim() - 1))
 
 
 def classification(model, *inputs_and_classes):

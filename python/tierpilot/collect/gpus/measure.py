@@ -6,8 +6,10 @@ from functools import partial
 
 import torch
 
-from ..measure import OPTIMIZERS, build, draw, own_s, step, waited_s
+from ..measure import OPTIMIZERS, own_s, step, waited_s
 from ..pipelines import Pipeline
+from . import kernels
+from .sizes import Sized
 from .turns import Turns, ahead
 from .watch import Watch
 
@@ -16,11 +18,11 @@ _WARM_UP, _WARM_UP_S = 10, 0.3  # the next ones choose among kernels
 _FEWEST = 5  # iterations that are measured
 
 
-def _train(gpu, architecture, seed, seconds, calibration, turn):
+def _train(gpu, architecture, seed, most_times, seconds, calibration, turn):
     """(card, figures), as measure_apart() of a core."""
-    attempt, card, reads = draw(architecture, seed, on_gpu=True)
-    job = card["job"]
-    task, _ = build(architecture, seed, attempt)
+    sized = Sized(architecture, seed, most_times)
+    card, job = sized.card, sized.card["job"]
+    task, traces = sized.build(), kernels.can_tell()
     turn.wait("context")
     watch = Watch(gpu.index)
     task.move("cuda")
@@ -30,8 +32,10 @@ def _train(gpu, architecture, seed, seconds, calibration, turn):
     for _ in range(_FIRST):
         step(task, optimizer)
         torch.cuda.synchronize()
+    if traces:
+        kernels.get_ready()
     turn.wait("turn")
-    read_bytes = int(4 * card["input_elements"]) if reads else 0
+    read_bytes = int(4 * card["input_elements"]) if sized.reads else 0
     pipeline = Pipeline(job["load_s"], read_bytes, job["loads_ahead"])
     rounds = [calibration.round()]
     watch.start()
@@ -42,15 +46,15 @@ def _train(gpu, architecture, seed, seconds, calibration, turn):
         window.add(lambda: _iterate(task, optimizer, pipeline))
     watch.end()
     rounds.append(calibration.round())
-    figures = window.figures(watch.percent())
+    figures = window.figures(watch.percent(), kernels.kernels_s(lambda: _step(task, optimizer)) if traces else None)
     return card, {**figures, "memory_bytes": watch.bytes, "calibration_s": statistics.median(rounds), **gpu.features}
 
 
-def measure_all(gpu, jobs, seconds, calibration, limit_s, tell):
+def measure_all(gpu, jobs, given, calibration, limit_s, tell):
     """Of each (architecture, seed): tell(number, (card, figures), why it failed). A line on how long
     that took."""
     turns = Turns(ahead(), limit_s)
-    turns.run([partial(_train, gpu, *job, seconds, calibration) for job in jobs], tell)
+    turns.run([partial(_train, gpu, *job, given.grow_batches, given.seconds, calibration) for job in jobs], tell)
     return turns.spent()
 
 
@@ -64,12 +68,16 @@ def _warm_up(turn, iterate):
         iterate()  # so that the GPU keeps its clocks
 
 
+def _step(task, optimizer):
+    step(task, optimizer)
+    torch.cuda.synchronize()
+
+
 def _iterate(task, optimizer, pipeline):
     """How long it took once its data was there, until it was done on the GPU, too."""
     pipeline.batch()
     waited, at = waited_s(), time.monotonic()
-    step(task, optimizer)
-    torch.cuda.synchronize()
+    _step(task, optimizer)
     return own_s(time.monotonic() - at, waited_s() - waited, 0)
 
 
@@ -92,12 +100,15 @@ class _Window:
         self._times.append(own_s(wall_s, waited, self._ahead_s))
         self._steps.append(step_s)
 
-    def figures(self, percent):
-        # The driver tells whole percents: nobody uses none at all.
-        busy_s = self._wall_s * max(percent, 0.1) / 100
+    def figures(self, percent, kernels_s):
+        """Of the driver's percent of the time, where kernels were not traced."""
         own_wall_s = own_s(self._wall_s, self._waited_s, self._ahead_s * len(self._times))
+        # The driver tells whole percents: nobody uses none at all.
+        told_s = self._wall_s * max(percent, 0.1) / 100
+        busy_s = told_s if kernels_s is None else kernels_s * len(self._times)
         return {
             "utilisation_milli": round(min(1000, 1000 * busy_s / own_wall_s), 1),
+            "driver_milli": round(min(1000, 1000 * told_s / own_wall_s), 1),
             "iteration_s": statistics.median(self._times),
             "busy_s": busy_s / len(self._times),
             "step_s": statistics.median(self._steps),

@@ -8,12 +8,14 @@ of the GPU that it may use, as the driver's stand-in (tests/fake_nvml) reads it.
   STAND_IN_HIDDEN   the driver knows processes by other numbers
   STAND_IN_DIES_AT  the first process that is so far dies: after so many ends
   STAND_IN_HANGS_AT the same, but that it does nothing from then on
+  STAND_IN_TRACES   kernels can be traced
 """
 
 import os
 import signal
 import threading
 import time
+import types
 
 import torch
 
@@ -85,3 +87,45 @@ torch.Tensor.to = _moving(torch.Tensor.to)
 torch.nn.Module.to = _moving(torch.nn.Module.to)
 if cpus := os.environ.get("STAND_IN_CPUS"):
     os.sched_getaffinity = lambda *_: set(range(int(cpus)))
+
+
+class _Kernel:
+    """Of a tenth of a millisecond, and one of another stream beside half of it."""
+
+    def __init__(self, number, stream):
+        self._at_ns = 1_000_000 * number + 50_000 * stream
+
+    def device_type(self):
+        return torch.profiler.ProfilerActivity.CUDA
+
+    def start_ns(self):
+        return self._at_ns
+
+    def duration_ns(self):
+        return 100_000
+
+
+class _Trace:
+    """What is traced from one synchronisation to the next: two kernels."""
+
+    def __init__(self, activities):
+        assert [activity.name for activity in activities] == ["CUDA"]
+
+    def __enter__(self):
+        self._from = _ends[os.getpid()]
+        return self
+
+    def __exit__(self, *_):
+        count = _ends[os.getpid()] - self._from
+        self._kernels = [_Kernel(number, stream) for number in range(count) for stream in range(2)]
+
+    @property
+    def profiler(self):
+        return types.SimpleNamespace(kineto_results=types.SimpleNamespace(events=lambda: self._kernels))
+
+
+if os.environ.get("STAND_IN_TRACES"):
+    import torch.profiler
+
+    torch.profiler.profile = _Trace
+    torch.profiler.supported_activities = lambda: {torch.profiler.ProfilerActivity.CUDA}
