@@ -14,7 +14,7 @@ import warnings
 HERE = pathlib.Path(__file__).resolve()
 sys.path[:0] = [str(HERE.parents[3] / "tools/demo/swap"), str(HERE.parent)]
 TRIES = 3  # steps after which a batch is said to fit
-WARM = 6  # steps of a policy that nothing is judged by: the first are measured closely, which takes time
+WARM = 14  # steps of a policy that nothing is judged by: the first are measured closely, and ways are tried in the others
 LEG_S = 3  # seconds that steps of one kind take at most, before those of the other kind have their turn
 
 
