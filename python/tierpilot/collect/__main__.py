@@ -27,6 +27,7 @@ from .cores import core_beside
 from .gpus.device import Gpu
 from .gpus.measure import measure_all
 from .gpus.nvml import NvmlError
+from .gpus.pairs import collect_gpu_pairs
 from .gpus.sizes import MOST_TIMES
 from .measure import measure_apart
 from .output import Output, OutputError
@@ -104,8 +105,8 @@ def main():
     except NvmlError as error:
         print(f"error: {error}", file=sys.stderr)
         return 4
-    if gpu and given.pairs:
-        print("error: pairs are measured on cores only: leave out --device or --pairs", file=sys.stderr)
+    if gpu and given.pairs and given.cpu is not None:
+        print("error: a pair on a GPU is measured with cores for each of the two: leave out --cpu", file=sys.stderr)
         return 2
     # On a GPU a training has its own threads beside it, for which one core is too few.
     cpu = max(os.sched_getaffinity(0)) if given.cpu is None and not gpu else given.cpu
@@ -134,7 +135,10 @@ def _collect(given, chosen, cpu, beside, gpu):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         if given.pairs:
             out.head(PAIR_COLUMNS)
-            failed = collect_pairs(chosen, given, limit_s, cpu, beside, out.row)
+            if gpu:
+                failed = collect_gpu_pairs(gpu, chosen, given, limit_s, out.row)
+            else:
+                failed = collect_pairs(chosen, given, limit_s, cpu, beside, out.row)
         else:
             out.head(COLUMNS + (GPU_COLUMNS if gpu else []))
             jobs = [(chosen[i % len(chosen)], given.seed * 100_000 + i) for i in range(given.configurations)]
@@ -216,7 +220,7 @@ def _described(given, cpu, beside, gpu):
     machine = _machine(cpu, gpu)
     if given.float32_ops_per_s:
         machine["float32_ops_per_s"] = given.float32_ops_per_s
-    if given.pairs:
+    if given.pairs and not gpu:
         machine["cpu_beside"] = beside
     kind = "measured pairs of trainings" if given.pairs else "measured trainings"
     return {"schema": 1, "kind": kind, "machine": machine}

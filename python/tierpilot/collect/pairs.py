@@ -103,23 +103,41 @@ def _cells(training, alone, together):
     }
 
 
+def drawn_pairs(chosen, given):
+    """(seed, (architecture, seed) of one, of the other) of each that is wanted: the same for the same seed."""
+    random_ = random.Random(f"pairs {given.seed}")
+    for i in range(given.configurations):
+        seed = given.seed * 100_000 + i
+        yield seed, *((random_.choice(chosen), 2 * seed + job) for job in range(2))
+
+
+def pair_row(card, seed, cells):
+    """In the order of COLUMNS, of the cells of each of the two."""
+    return [card, seed, *(each[name] for each in cells for name in _OF_JOB)]
+
+
+def tell_pair_left_out(one, other, error):
+    print(f"left out: {one[0]} beside {other[0]}: {error}", file=sys.stderr)
+
+
+def tell_pairs_progress(ended, given, one, other):
+    if sys.stderr.isatty():
+        print(f"\r{ended}/{given.configurations} {one[0]} beside {other[0]:20}", end="", file=sys.stderr)
+
+
 def collect_pairs(chosen, given, limit_s, cpu, beside, write):
     """Rows of drawn pairs go to `write`: on one core or, where there is another one beside it, on
     two. How many were left out."""
-    random_ = random.Random(f"pairs {given.seed}")
     failed = 0
-    for i in range(given.configurations):
-        seed = given.seed * 100_000 + i
-        one, other = ((random_.choice(chosen), 2 * seed + job) for job in range(2))
+    for i, (seed, one, other) in enumerate(drawn_pairs(chosen, given)):
         # Every third on cores of their own, where there are two.
         apart = beside is not None and i % 3 == 2
         try:
             cells = measure_pair(one, other, (cpu, beside if apart else cpu), given.seconds, limit_s)
         except RuntimeError as error:
             failed += 1
-            print(f"left out: {one[0]} beside {other[0]}: {error}", file=sys.stderr)
+            tell_pair_left_out(one, other, error)
             continue
-        write(["two cores" if apart else "one core", seed, *(each[name] for each in cells for name in _OF_JOB)])
-        if sys.stderr.isatty():
-            print(f"\r{i + 1}/{given.configurations} {one[0]} beside {other[0]:20}", end="", file=sys.stderr)
+        write(pair_row("two cores" if apart else "one core", seed, cells))
+        tell_pairs_progress(i + 1, given, one, other)
     return failed

@@ -1,13 +1,12 @@
 """A training in a process of its own that others measure while it runs."""
 
 import itertools
-import mmap
 import os
 import signal
-import struct
 import time
 
 from .child import forked, in_child, no_answer
+from .counts import Counts
 from .measure import OPTIMIZERS, build, draw, iterate, memory
 from .pipelines import Pipeline
 
@@ -22,7 +21,7 @@ class RunningTraining:
         self.architecture, self.seed = architecture, seed
         attempt, self.card, reads = in_child(lambda: draw(architecture, seed), limit_s)
         self._limit_s = limit_s
-        self._counts = mmap.mmap(-1, 56)
+        self._counts = Counts()
         self.pid = forked()
         if self.pid == 0:
             try:
@@ -43,17 +42,11 @@ class RunningTraining:
             iterate(task, optimizer, pipeline)
             if iterations <= WARM:
                 held_bytes = max(0, memory("RssAnon") - before_bytes)
-            self._write(iterations, time.process_time(), held_bytes)
-
-    def _write(self, *counts):
-        # In turn into two places, so that nobody reads what is being written.
-        at = int(counts[0]) % 2
-        struct.pack_into("ddd", self._counts, 8 + 24 * at, *counts)
-        self._counts[0] = at
+            self._counts.write(iterations, time.process_time(), held_bytes)
 
     def counts(self):
         """(iterations, CPU seconds, bytes) at the end of the last iteration."""
-        return struct.unpack_from("ddd", self._counts, 8 + 24 * self._counts[0])
+        return self._counts.read()
 
     def waited_s(self):
         """How long it could have run and did not."""

@@ -184,7 +184,7 @@ class CollectOnGpu(unittest.TestCase):
         self.assertIn("without CUDA", self.refused(stand_in=""))
         self.assertIn("there is no GPU 7", self.refused("--device", "cuda:7"))
         self.assertIn("'tpu'", self.refused("--device", "tpu"))
-        self.assertIn("cores only", self.refused("--pairs"))
+        self.assertIn("leave out --cpu", self.refused("--pairs", "--cpu", "0"))
         self.tell("clients", f"GPU-a {os.getpid()} 1000\n")
         self.assertIn(str(os.getpid()), self.refused())
 

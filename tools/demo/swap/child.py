@@ -21,6 +21,7 @@ class Child:
             stdout=subprocess.PIPE,
             text=True,
             env=environment,
+            start_new_session=True,  # Ctrl-C means who asks it
         )
         self._limit = limit
         self.settings = settings

@@ -131,7 +131,7 @@ def say_results(view, chosen, policies, largest_of_plain):
         view.say(line)
 
 
-def main():
+def demonstrate():
     chosen = options()
     view = View(chosen.budget)
     tiers = measured_tiers(chosen.program)
@@ -167,6 +167,14 @@ def main():
     wrong = [row["name"] for row in policies if row["gradients_equal"] is False]
     if wrong:
         sys.exit(f"error: gradients differ from those of plain training under {', '.join(wrong)}")
+
+
+def main():
+    try:
+        demonstrate()
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        sys.exit(130)  # trainings end as nobody tells them more
 
 
 if __name__ == "__main__":

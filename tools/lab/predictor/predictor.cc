@@ -100,7 +100,8 @@ void add_collect(CLI::App& predictor, Context& context) {
       ->capture_default_str();
   collect
       ->add_option("--seconds", given->seconds,
-                   "each is measured for; of pairs, each of five rounds alone and together")
+                   "each is measured for; of pairs, each of five rounds (on a GPU three) alone and "
+                   "together")
       ->check(number_between(0.01, 3600.0))
       ->type_name("S")
       ->capture_default_str();

@@ -23,7 +23,8 @@ class Gpu:
             device = nvml.device(self.index)
             self.uuid, self.features = nvml.uuid(device), nvml.features(device)
             self.driver = nvml.driver_version()
-            others = sorted(nvml.processes(device))
+            self.mps = bool(os.environ.get("CUDA_MPS_PIPE_DIRECTORY"))  # programs run side by side there
+            others = sorted(pid for pid in nvml.processes(device) if not (self.mps and _may_be_mps(pid)))
         if others:
             pids = ", ".join(str(pid) for pid in others)
             raise NvmlError(f"on GPU {self.index} others compute (process {pids}): what is measured there would be wrong")
@@ -41,7 +42,17 @@ class Gpu:
             **self.features,
             "driver": self.driver,
             "cuda": torch.version.cuda,
+            "mps": self.mps,
         }
+
+
+def _may_be_mps(pid):
+    """Its server stays when those that it served have ended. Within a container it has no name."""
+    try:
+        with open(f"/proc/{pid}/comm") as name:
+            return name.read().startswith("nvidia-cuda-mps")
+    except OSError:
+        return True
 
 
 def _import_early():

@@ -5,12 +5,14 @@ of the GPU that it may use, as the driver's stand-in (tests/fake_nvml) reads it.
   STAND_IN_CPUS     so many may be used
   STAND_IN_SLOW_S   a context takes so long, and so do the first iterations, at the end of each of
                     which stands "PID BEGAN ENDED" in the file "ends"; each process has its number of bytes more
+  STAND_IN_STEP_S   an iteration computes so long, on a GPU that belongs to one process at a time
   STAND_IN_HIDDEN   the driver knows processes by other numbers
   STAND_IN_DIES_AT  the first process that is so far dies: after so many ends
   STAND_IN_HANGS_AT the same, but that it does nothing from then on
   STAND_IN_TRACES   kernels can be traced
 """
 
+import fcntl
 import os
 import signal
 import threading
@@ -22,6 +24,7 @@ import torch
 CLIENT_BYTES = 3 << 30
 _LOADING = 3  # ends: the model is there, and two iterations
 _slow_s = float(os.environ.get("STAND_IN_SLOW_S", 0))
+_step_s = float(os.environ.get("STAND_IN_STEP_S", 0))
 _ends = {}  # by process
 
 
@@ -57,6 +60,10 @@ def _end(*_):
         os.kill(os.getpid(), signal.SIGKILL)
     if str(ends) == os.environ.get("STAND_IN_HANGS_AT") and _is_first("hangs"):
         signal.pause()
+    if _step_s:
+        with open(os.path.join(os.environ["FAKE_NVML"], "turn"), "w") as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            time.sleep(_step_s)
     if _slow_s:
         time.sleep(_slow_s if ends < _LOADING else 0)
         _write("ends", f"{os.getpid()} {began_s} {time.monotonic()}\n")
