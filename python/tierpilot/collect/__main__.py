@@ -31,8 +31,8 @@ from .gpus.pairs import collect_gpu_pairs
 from .gpus.sizes import MOST_TIMES
 from .measure import measure_apart
 from .output import Output, OutputError
-from .pairs import COLUMNS as PAIR_COLUMNS
-from .pairs import collect_pairs
+from .pairs import GPU_OF_JOB, collect_pairs
+from .pairs import columns as pair_columns
 from .table import COLUMNS, GPU_COLUMNS, row
 
 _STOPPED = 130  # as a shell says of a program that Ctrl-C ended
@@ -100,6 +100,7 @@ def main():
     chosen = _chosen(given.architectures)
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", module="torch")
+    warnings.filterwarnings("ignore", message="Sparse invariant checks")
     try:
         gpu = None if given.device == "cpu" else Gpu(given.device)
     except NvmlError as error:
@@ -134,7 +135,7 @@ def _collect(given, chosen, cpu, beside, gpu):
             signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         if given.pairs:
-            out.head(PAIR_COLUMNS)
+            out.head(pair_columns(GPU_OF_JOB) if gpu else pair_columns())
             if gpu:
                 failed = collect_gpu_pairs(gpu, chosen, given, limit_s, out.row)
             else:

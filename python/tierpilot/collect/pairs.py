@@ -18,7 +18,7 @@ _FEWEST = 3  # iterations in a phase
 _LONGEST = 6  # times the wanted seconds, until there are as many
 _OF_JOB = """model architecture_seed batch milli memory_bytes traffic_bytes_s alone together
     spread""".split()
-COLUMNS = ["card", "seed"] + [f"{name}_{job}" for job in "ab" for name in _OF_JOB]
+GPU_OF_JOB = [*_OF_JOB, "traced_milli"]
 
 
 class _Sums:
@@ -111,9 +111,13 @@ def drawn_pairs(chosen, given):
         yield seed, *((random_.choice(chosen), 2 * seed + job) for job in range(2))
 
 
-def pair_row(card, seed, cells):
-    """In the order of COLUMNS, of the cells of each of the two."""
-    return [card, seed, *(each[name] for each in cells for name in _OF_JOB)]
+def columns(of_job=tuple(_OF_JOB)):
+    return ["card", "seed"] + [f"{name}_{job}" for job in "ab" for name in of_job]
+
+
+def pair_row(card, seed, cells, of_job=tuple(_OF_JOB)):
+    """In the order of columns(), of the cells of each of the two."""
+    return [card, seed, *(each[name] for each in cells for name in of_job)]
 
 
 def tell_pair_left_out(one, other, error):

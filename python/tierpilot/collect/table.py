@@ -17,9 +17,9 @@ COLUMNS = [
     *MEASURED,
     *(f"{kind}.{name}" for kind in KINDS for name in _OF_KIND),
 ]
-# Behind them in a table of a GPU: what is known of it, the time of an iteration whose data is there, and use
-# as the driver tells it.
-GPU_COLUMNS = """step_s driver_milli gpu_name gpu_compute_capability gpu_memory_bytes gpu_cores gpu_sm_clock_mhz
+# Behind them in a table of a GPU: what is known of it, the time of an iteration whose data is there, how many kernels
+# that has, and use as the driver tells it.
+GPU_COLUMNS = """step_s kernels driver_milli gpu_name gpu_compute_capability gpu_memory_bytes gpu_cores gpu_sm_clock_mhz
     gpu_memory_clock_mhz gpu_bus_width_bits""".split()
 
 

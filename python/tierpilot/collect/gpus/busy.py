@@ -1,26 +1,19 @@
 """What part of the time a GPU computes for a training."""
 
-import time
-
 from . import kernels
 from .watch import Watch
 
 _LEAST = 0.001  # the driver tells whole percents: nobody uses none at all
 
 
-def busy_part(gpu, iterate, step, seconds):
-    """Of this process, which has the GPU for itself and calls iterate() for `seconds` meanwhile, or until its driver
-    has told enough; step() is that without a wait for data. RuntimeError: nothing is told."""
-    kernels_s = kernels.kernels_s(step) if kernels.can_tell() else None
-    return _told(gpu, iterate, seconds) if kernels_s is None else min(1, kernels_s * _rate(iterate, seconds))
-
-
-def _rate(iterate, seconds):
-    began_s, count = time.monotonic(), 0
-    while count == 0 or time.monotonic() - began_s < seconds:
-        iterate()
-        count += 1
-    return count / (time.monotonic() - began_s)
+def busy_parts(gpu, iterate, step, rate, seconds):
+    """Of this process, which has the GPU for itself: as its driver tells while it calls iterate() for `seconds`, or
+    until that has told enough, and as its kernels do, at so many iterations per second (None: they are not traced).
+    step() is without a wait for data. The driver counts short gaps between kernels, too, in which nobody else
+    gets the GPU. RuntimeError: it tells nothing."""
+    told = _told(gpu, iterate, seconds)
+    traced = kernels.traced(step) if kernels.can_tell() else None
+    return told, min(1, traced.busy_s * rate) if traced else None
 
 
 def _told(gpu, iterate, seconds):

@@ -2,8 +2,7 @@
 driver's own percent is of whole percents and some tenths of a second."""
 
 import time
-
-import torch
+from dataclasses import dataclass
 
 try:
     from torch.profiler import ProfilerActivity, profile, supported_activities
@@ -18,22 +17,26 @@ def can_tell():
     return any(activity.name == "CUDA" for activity in supported_activities())
 
 
-def get_ready():
-    """What takes a second once in a process."""
+@dataclass
+class Traced:
+    """Of a call, on average over some: seconds in which the GPU computed, and how many kernels and copies it had."""
+
+    busy_s: float
+    kernels: float
+
+
+def traced(iterate):
+    """None: nothing was told. `iterate` returns when the GPU is done. From the first trace on each launch of a process
+    costs more of its host, so that what is to be timed comes before."""
     with profile(activities=[ProfilerActivity.CUDA]):
-        torch.cuda.synchronize()
-
-
-def kernels_s(iterate):
-    """Seconds of the GPU in one call, on average over some; None: nothing was told. `iterate` returns
-    when the GPU is done."""
-    with profile(activities=[ProfilerActivity.CUDA]) as traced:
+        iterate()  # what has to be loaded for it takes long
+    with profile(activities=[ProfilerActivity.CUDA]) as trace:
         began_s, count = time.monotonic(), 0
         while count < _FEWEST or (count < _MOST and time.monotonic() - began_s < _SECONDS):
             iterate()
             count += 1
-    busy_s = covered_ns(_spans_ns(traced)) / 1e9
-    return busy_s / count if busy_s > 0 else None
+    spans = _spans_ns(trace)
+    return Traced(covered_ns(spans) / 1e9 / count, len(spans) / count) if spans else None
 
 
 def covered_ns(spans):
@@ -45,8 +48,8 @@ def covered_ns(spans):
     return covered
 
 
-def _spans_ns(traced):
-    results = traced.profiler.kineto_results
+def _spans_ns(trace):
+    results = trace.profiler.kineto_results
     return [_span_ns(event) for event in results.events() if event.device_type().name == "CUDA"]
 
 

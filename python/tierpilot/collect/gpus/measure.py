@@ -22,7 +22,7 @@ def _train(gpu, architecture, seed, most_times, seconds, calibration, turn):
     """(card, figures), as measure_apart() of a core."""
     sized = Sized(architecture, seed, most_times)
     card, job = sized.card, sized.card["job"]
-    task, traces = sized.build(), kernels.can_tell()
+    task = sized.build()
     turn.wait("context")
     watch = Watch(gpu.index)
     task.move("cuda")
@@ -32,8 +32,6 @@ def _train(gpu, architecture, seed, most_times, seconds, calibration, turn):
     for _ in range(_FIRST):
         step(task, optimizer)
         torch.cuda.synchronize()
-    if traces:
-        kernels.get_ready()
     turn.wait("turn")
     read_bytes = int(4 * card["input_elements"]) if sized.reads else 0
     pipeline = Pipeline(job["load_s"], read_bytes, job["loads_ahead"])
@@ -46,7 +44,8 @@ def _train(gpu, architecture, seed, most_times, seconds, calibration, turn):
         window.add(lambda: _iterate(task, optimizer, pipeline))
     watch.end()
     rounds.append(calibration.round())
-    figures = window.figures(watch.percent(), kernels.kernels_s(lambda: _step(task, optimizer)) if traces else None)
+    traced = kernels.traced(lambda: _step(task, optimizer)) if kernels.can_tell() else None
+    figures = window.figures(watch.percent(), traced)
     return card, {**figures, "memory_bytes": watch.bytes, "calibration_s": statistics.median(rounds), **gpu.features}
 
 
@@ -100,14 +99,15 @@ class _Window:
         self._times.append(own_s(wall_s, waited, self._ahead_s))
         self._steps.append(step_s)
 
-    def figures(self, percent, kernels_s):
+    def figures(self, percent, traced):
         """Of the driver's percent of the time, where kernels were not traced."""
         own_wall_s = own_s(self._wall_s, self._waited_s, self._ahead_s * len(self._times))
         # The driver tells whole percents: nobody uses none at all.
         told_s = self._wall_s * max(percent, 0.1) / 100
-        busy_s = told_s if kernels_s is None else kernels_s * len(self._times)
+        busy_s = traced.busy_s * len(self._times) if traced else told_s
         return {
             "utilisation_milli": round(min(1000, 1000 * busy_s / own_wall_s), 1),
+            "kernels": traced.kernels if traced else "",
             "driver_milli": round(min(1000, 1000 * told_s / own_wall_s), 1),
             "iteration_s": statistics.median(self._times),
             "busy_s": busy_s / len(self._times),

@@ -7,7 +7,7 @@ import os
 import statistics
 import time
 
-from ..pairs import drawn_pairs, pair_row, tell_pair_left_out, tell_pairs_progress
+from ..pairs import GPU_OF_JOB, drawn_pairs, pair_row, tell_pair_left_out, tell_pairs_progress
 from .running import GpuTraining, end_all
 
 ROUNDS = 3
@@ -53,7 +53,6 @@ class _Pair:
 
 
 def _measured(trainings, seconds):
-    busy = [training.busy_part(seconds) for training in trainings]
     alone, together = ([], []), ([], [])
     # In turn, so that a GPU that becomes slower does so for both.
     for _ in range(ROUNDS):
@@ -61,7 +60,7 @@ def _measured(trainings, seconds):
             rates += _phase([training], seconds)[0]
         for rates, found in zip(together, _phase(trainings, seconds)):
             rates += found
-    return [_cells(*of_training) for of_training in zip(trainings, busy, alone, together)]
+    return [_cells(*of_training, seconds) for of_training in zip(trainings, alone, together)]
 
 
 def _phase(running, seconds):
@@ -91,15 +90,17 @@ def _wait(running, iterations, least_s, seconds):
         time.sleep(_LOOK_S)
 
 
-def _cells(training, busy, alone, together):
+def _cells(training, alone, together, seconds):
     if not alone or not together:
         raise RuntimeError("too slow: no iterations in its time")
     rate = statistics.median(alone)
+    told, traced = training.busy_parts(rate, seconds)
     return {
         "model": training.architecture,
         "architecture_seed": training.seed,
         "batch": training.card["batch"],
-        "milli": round(min(1000, 1000 * busy), 1),
+        "milli": round(min(1000, 1000 * told), 1),
+        "traced_milli": "" if traced is None else round(1000 * traced, 1),
         "memory_bytes": training.memory_bytes,
         "traffic_bytes_s": training.card["traffic_bytes"] * rate,
         "alone": rate,
@@ -122,7 +123,7 @@ def collect_gpu_pairs(gpu, chosen, given, limit_s, write):
             failed += 1
             tell_pair_left_out(*pair.of, pair.error)
             return
-        write(pair_row(gpu.features["gpu_name"], pair.seed, cells))
+        write(pair_row(gpu.features["gpu_name"], pair.seed, cells, GPU_OF_JOB))
         tell_pairs_progress(ended, given, *pair.of)
 
     for first in range(0, len(pairs), at_once):

@@ -15,8 +15,7 @@ from ..child import forked, no_answer
 from ..counts import Counts
 from ..measure import OPTIMIZERS, step
 from ..pipelines import Pipeline
-from . import kernels
-from .busy import busy_part
+from .busy import busy_parts
 from .nvml import Nvml, NvmlError
 from .sizes import Sized
 
@@ -49,9 +48,10 @@ class GpuTraining:
         """It has its context, is warm, and stands still."""
         self.card, self.memory_bytes = self._hear()
 
-    def busy_part(self, seconds):
-        """Of the time, that the GPU computes for it, which has it for itself."""
-        self._ask("busy", seconds)
+    def busy_parts(self, rate, seconds):
+        """Of the time, that the GPU computes for it, which has it for itself, at so many iterations per second: as the
+        driver tells, and as its kernels do (None: nothing). It is slower from then on."""
+        self._ask("busy", (rate, seconds))
         return self._hear()
 
     def go(self):
@@ -86,10 +86,10 @@ class GpuTraining:
         self.pid = 0
         self._pipe.close()
 
-    def _ask(self, what, seconds=None):
+    def _ask(self, what, how=()):
         self._asked_s = time.monotonic()
         with contextlib.suppress(OSError):  # it died, which is told by its end of the pipe
-            self._pipe.send((what, seconds))
+            self._pipe.send((what, how))
 
     def _hear(self):
         if not self._pipe.poll(max(0, self._asked_s + self._limit_s - time.monotonic())):
@@ -113,10 +113,10 @@ class GpuTraining:
             pipe.send(("ready", (card, _memory_bytes(gpu))))
             done = itertools.count(1)
             while True:
-                wanted, seconds = pipe.recv()
+                wanted, how = pipe.recv()
                 if wanted == "end":
                     os._exit(0)
-                answer = busy_part(gpu, iterate, compute, seconds) if wanted == "busy" else self._run(iterate, done)
+                answer = busy_parts(gpu, iterate, compute, *how) if wanted == "busy" else self._run(iterate, done)
                 pipe.send((wanted, answer))
         except Exception:
             pipe.send(("failed", traceback.format_exc()))
@@ -138,8 +138,6 @@ class GpuTraining:
 
         for _ in range(_WARM):
             compute()
-        if kernels.can_tell():
-            kernels.get_ready()
         return card, iterate, compute
 
     def _run(self, iterate, done):
