@@ -226,7 +226,8 @@ void GpuShares::take_turns() {
     turns.advance(now_ns);
     due_ns = std::min(due_ns, turns.next_ns());
   }
-  // Who stops does so before another one goes on.
+  // Who stops does so before another one goes on; in a call of the driver it does when that
+  // returns, and what it holds there is of its own context.
   for (const bool still : {true, false})
     for (auto& [attempt, running] : running_) {
       const auto turns = turns_.find(turns_of(running));
