@@ -161,7 +161,9 @@ void Supervisor::on_warden() {
 
 void Supervisor::obey(const ExecMessage& order) {
   if (const auto* end = std::get_if<StopTask>(&order)) stop(end->how, end->grace_ms);
-  if (const auto* stand_still = std::get_if<StandStill>(&order)) stand(stand_still->still);
+  // Whoever was asked to end must be able to hear of it.
+  if (const auto* stand_still = std::get_if<StandStill>(&order))
+    stand(stand_still->still && !ending_.stopped);
   if (const auto* asked = std::get_if<OpenFile>(&order)) open_file(*asked);
 }
 
@@ -243,6 +245,7 @@ void Supervisor::stop(TaskEnd how, int64_t grace_ms) {
   if (grace_ms <= 0) return begin_kill();
   // A process that was just forked has no group of its own yet.
   if (kill_at_ == kNever && ::kill(-main_, SIGTERM) < 0) ::kill(main_, SIGTERM);
+  stand(false);
   kill_at_ = std::min(kill_at_, after_ms(grace_ms));
 }
 

@@ -9,20 +9,25 @@ namespace {
 
 // Between two samples of a process: after a longer pause it has not computed in all of it.
 constexpr uint64_t kLongestSample_us = 1'000'000;
+// Those of several processes that were taken together are not so far apart.
+constexpr uint64_t kShortestPeriod_us = 50'000;
 constexpr uint64_t kFirstSample_us = 166'667;
 
 }  // namespace
 
-std::map<pid_t, int64_t> GpuMeter::add(const std::vector<GpuSample>& samples) {
+std::map<pid_t, int64_t> GpuMeter::add(const std::vector<GpuSample>& samples, uint64_t since_us) {
   auto sorted = samples;
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.at_us < b.at_us; });
   std::map<pid_t, int64_t> busy_ns;
+  const uint64_t told_us = newest_us_;
   for (const auto& sample : sorted) {
     const auto pid = static_cast<pid_t>(sample.pid);
     const auto [last, first] = last_us_.try_emplace(pid, sample.at_us);
-    const uint64_t since_us = sample.at_us - std::min(sample.at_us, last->second);
-    const uint64_t long_us = first ? kFirstSample_us : std::min(since_us, kLongestSample_us);
+    const uint64_t gap_us = sample.at_us - std::min(sample.at_us, std::max(last->second, told_us));
+    if (!first && gap_us >= kShortestPeriod_us) period_us_ = std::min(period_us_, gap_us);
+    const uint64_t most_us = std::min(kLongestSample_us, std::max(since_us, period_us_));
+    const uint64_t long_us = first ? kFirstSample_us : std::min(gap_us, most_us);
     last->second = sample.at_us;
     busy_ns[pid] += static_cast<int64_t>(long_us) * 10 * sample.sm_percent;
     newest_us_ = std::max(newest_us_, sample.at_us);
@@ -105,7 +110,9 @@ void GpuPoll::measure(GpuLook& look) {
     nvml_.reset();  // a device that comes back is shown to new sessions only
     return;
   }
-  look.busy_ns = meter_.add(*samples);
+  const int64_t now_ns = clock_.boot_ns();
+  look.busy_ns = meter_.add(*samples, static_cast<uint64_t>(now_ns - measured_ns_) / 1000);
+  measured_ns_ = now_ns;
   for (const auto& process : use->processes)
     if (process.memory_bytes)
       look.memory_bytes[static_cast<pid_t>(process.pid)] = *process.memory_bytes;

@@ -37,13 +37,16 @@ struct GpuLook {
 // How long each process computed, of the driver's samples. Pure.
 class GpuMeter {
  public:
-  // By process, since the last time.
-  std::map<pid_t, int64_t> add(const std::vector<GpuSample>& samples);
+  // By process, since the last time, which was so long ago. Samples tell nothing of those that did
+  // not compute, so that one that takes turns was not busy ever since its last sample.
+  std::map<pid_t, int64_t> add(const std::vector<GpuSample>& samples,
+                               uint64_t since_us = 1'000'000);
   uint64_t newest_us() const { return newest_us_; }
 
  private:
   std::map<pid_t, uint64_t> last_us_;
   uint64_t newest_us_ = 0;
+  uint64_t period_us_ = 1'000'000;  // of the driver: the shortest seen
 };
 
 class GpuPoll {
@@ -80,6 +83,7 @@ class GpuPoll {
   std::optional<Nvml> nvml_;
   int index_ = 0;
   GpuMeter meter_;
+  int64_t measured_ns_ = 0;
   std::unique_ptr<MpsControl> mps_;
   std::string mps_trouble_;
   std::vector<pid_t> mps_servers_;

@@ -10,7 +10,6 @@ namespace tierpilot::agent {
 namespace {
 
 constexpr uint32_t kWhole = 1000;
-constexpr int64_t kPeriod_ns = 1'000'000'000;
 
 }  // namespace
 
@@ -47,8 +46,6 @@ void GpuShares::launched(AttemptId attempt, const std::string& gpu, const UnitPa
   running.attempt = attempt;
   running.gpu = gpu;
   running.part = part;
-  running.refilled_ns = clock_.boot_ns();
-  running.tokens.refill(kPeriod_ns);
   const auto* known = unit(gpu);
   if (known && !known->mps_folder.empty()) running.clients_milli = begins_with(part);
   say_idle(gpu);
@@ -61,14 +58,19 @@ void GpuShares::started(AttemptId attempt, pid_t leader) {
 
 void GpuShares::set(AttemptId attempt, uint32_t milli) {
   const auto found = running_.find(attempt);
-  if (found != running_.end()) found->second.part.milli = milli;
+  if (found == running_.end()) return;
+  found->second.part.milli = milli;
+  join_turns(found->second);
+  take_turns();
 }
 
 void GpuShares::let_go(AttemptId attempt) {
   const auto found = running_.find(attempt);
   if (found == running_.end()) return;
   found->second.ending = true;
+  leave_turns(found->second);
   if (found->second.stands) stand(found->second, false);
+  take_turns();
 }
 
 void GpuShares::settle(AttemptId attempt, std::function<void()> done) {
@@ -83,6 +85,8 @@ void GpuShares::settle(AttemptId attempt, std::function<void()> done) {
 std::optional<GpuEnd> GpuShares::ended(AttemptId attempt) {
   auto found = running_.extract(attempt);
   if (!found) return std::nullopt;
+  leave_turns(found.mapped());
+  take_turns();
   say_idle(found.mapped().gpu);
   return std::move(found.mapped().end);
 }
@@ -143,7 +147,9 @@ void GpuShares::looked(const GpuLook& look) {
   if (auto& told = unmeasured_[look.gpu]; told != look.unmeasured) {
     told = look.unmeasured;
     if (!told.empty())
-      spdlog::warn("GPU {}: what tasks use of it is not known, and not held: {}", look.gpu, told);
+      spdlog::warn(
+          "GPU {}: what tasks use of it is not known, their turns are by the clock alone: {}",
+          look.gpu, told);
   }
   control_starts_ += look.mps_begun ? 1 : 0;
   hooks_.unhealthy(look.gpu, look.mps_trouble.empty() ? "" : "MPS: " + look.mps_trouble);
@@ -163,8 +169,9 @@ void GpuShares::looked(const GpuLook& look) {
   for (const auto& [attempt, used_ns] : use_of(look)) {
     auto& running = running_.at(attempt);
     see_memory(running, look);
-    if (look.unmeasured.empty()) keep(running, used_ns);
+    see_use(running, look, used_ns);
   }
+  take_turns();
   auto waiting = std::exchange(waiting_, {});
   for (auto& one : waiting)
     if (one.gpu == look.gpu && one.answer <= look.answers)
@@ -173,15 +180,77 @@ void GpuShares::looked(const GpuLook& look) {
       waiting_.push_back(std::move(one));
 }
 
-void GpuShares::keep(Running& running, int64_t used_ns) {
+void GpuShares::see_use(Running& running, const GpuLook& look, int64_t used_ns) {
+  if (running.processes.supervisor() == 0) return;
   running.used_ns += static_cast<uint64_t>(used_ns);
-  running.tokens.spend(used_ns);
+  if (!running.on_gpu) {
+    const auto processes = running.processes.list(executor_);
+    running.on_gpu = !look.unmeasured.empty() || used_ns > 0 ||
+                     std::any_of(processes.begin(), processes.end(), [&](pid_t process) {
+                       return look.memory_bytes.contains(process);
+                     });
+  }
+  join_turns(running);
+  // With MPS it is an estimate, and what its kernels do in others' turns hurts nobody.
+  const auto turns = turns_.find(running.gpu);
+  if (look.unmeasured.empty() && turns != turns_.end())
+    turns->second.used(running.attempt, used_ns);
+}
+
+std::string GpuShares::turns_of(const Running& running) const {
+  const auto* known = unit(running.gpu);
+  if (known && known->mps_folder.empty()) return running.gpu;
+  return fmt::format("{}/{}.{}", running.gpu, running.attempt.task, running.attempt.attempt);
+}
+
+void GpuShares::join_turns(Running& running) {
+  if (running.ending || !running.on_gpu) return;
+  const uint64_t milli = uint64_t{running.part.milli} * kWhole / running.clients_milli;
+  auto& turns = turns_[turns_of(running)];
+  turns.advance(clock_.boot_ns());
+  turns.set(running.attempt, static_cast<uint32_t>(std::min<uint64_t>(milli, kWhole)));
+}
+
+void GpuShares::leave_turns(Running& running) {
+  const auto turns = turns_.find(turns_of(running));
+  if (turns == turns_.end()) return;
+  turns->second.advance(clock_.boot_ns());
+  turns->second.remove(running.attempt);
+  if (turns->second.empty()) turns_.erase(turns);
+}
+
+void GpuShares::take_turns() {
   const int64_t now_ns = clock_.boot_ns();
-  for (; now_ns - running.refilled_ns >= kPeriod_ns; running.refilled_ns += kPeriod_ns)
-    running.tokens.refill(kPeriod_ns * running.part.milli / kWhole);
-  const bool held_by_mps = running.part.milli >= running.clients_milli;
-  const bool may_run = running.ending || held_by_mps || running.tokens.may_run();
-  if (may_run == running.stands) stand(running, !may_run);
+  int64_t due_ns = GpuTurns::kNever_ns;
+  for (auto& [name, turns] : turns_) {
+    turns.advance(now_ns);
+    due_ns = std::min(due_ns, turns.next_ns());
+  }
+  // Who stops does so before another one goes on; in a call of the driver it does when that
+  // returns, and what it holds there is of its own context.
+  for (const bool still : {true, false})
+    for (auto& [attempt, running] : running_) {
+      const auto turns = turns_.find(turns_of(running));
+      if (turns == turns_.end() || !turns->second.has(attempt)) continue;
+      const bool may_run = turns->second.runs() == attempt;
+      if (may_run != still && running.stands != still) stand(running, still);
+    }
+  wake_at(due_ns);
+}
+
+void GpuShares::wake_at(int64_t due_ns) {
+  if (due_ns == due_ns_) return;
+  due_ns_ = due_ns;
+  if (due_ns == GpuTurns::kNever_ns) return;
+  constexpr int64_t kMs = 1'000'000;
+  const int64_t delay_ms = (std::max<int64_t>(0, due_ns - clock_.boot_ns()) + kMs - 1) / kMs;
+  loop_.detach(loop_.after_ms(delay_ms).then([weak = std::weak_ptr(self_), due_ns] {
+    const auto self = weak.lock();
+    if (!self || (*self)->due_ns_ != due_ns) return;
+    (*self)->due_ns_ = GpuTurns::kNever_ns;
+    (*self)->take_turns();
+  }),
+               "turns on GPUs");
 }
 
 uint64_t GpuShares::peak_bytes(AttemptId attempt) const {

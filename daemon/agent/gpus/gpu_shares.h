@@ -1,8 +1,9 @@
 // Attempts with parts of GPUs: what they are told of theirs, what they used, and that they keep to
 // it. Of compute MPS gives each a part of the GPU's multiprocessors; that part is fixed when a
-// client begins, so what changes later, and all of it where there is no MPS, is held by stopping
-// who has used its share of a second until the next one. Of memory MPS refuses what is too much;
-// elsewhere who has taken more is ended. Owned by the event loop's thread.
+// client begins, so that one with less later has turns of its own, in which others may run as well.
+// Where there is no MPS all on a GPU take turns, and who has none stands still. Of memory MPS
+// refuses what is too much; elsewhere who has taken more is ended. Owned by the event loop's
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,10 @@
 
 #include "base/clock.h"
 #include "daemon/agent/gpus/gpu_poll.h"
+#include "daemon/agent/gpus/gpu_turns.h"
 #include "daemon/agent/node/model.h"
 #include "daemon/agent/tasks/task_processes.h"
-#include "daemon/agent/tasks/use_tokens.h"
+#include "rpc/event_loop.h"
 
 namespace tierpilot::agent {
 
@@ -45,8 +47,14 @@ class GpuShares {
     std::function<void(const std::string& gpu, bool idle)> idle;
   };
 
-  GpuShares(std::vector<Unit> units, Executor& executor, const Clock& clock, Hooks hooks)
-      : units_(std::move(units)), executor_(executor), clock_(clock), hooks_(std::move(hooks)) {}
+  GpuShares(std::vector<Unit> units, EventLoop& loop, Executor& executor, const Clock& clock,
+            Hooks hooks)
+      : units_(std::move(units)),
+        loop_(loop),
+        executor_(executor),
+        clock_(clock),
+        hooks_(std::move(hooks)),
+        self_(std::make_shared<GpuShares*>(this)) {}
 
   const std::vector<Unit>& units() const { return units_; }
   // What an attempt starts with that has this part.
@@ -84,8 +92,7 @@ class GpuShares {
     UnitPart part;
     TaskProcesses processes;
     uint32_t clients_milli = 1000;  // of the multiprocessors, since it began
-    UseTokens tokens;
-    int64_t refilled_ns = 0;
+    bool on_gpu = false;            // before that it has no kernels that could disturb others
     uint64_t used_ns = 0;
     uint64_t peak_bytes = 0;
     bool stands = false;
@@ -105,7 +112,14 @@ class GpuShares {
   std::map<AttemptId, int64_t> use_of(const GpuLook& look) const;
   void see_memory(Running& running, const GpuLook& look);
   void check_memory(Running& running, AttemptId attempt, uint64_t bytes);
-  void keep(Running& running, int64_t used_ns);
+  void see_use(Running& running, const GpuLook& look, int64_t used_ns);
+  // Those whose turns exclude each other's have the same.
+  std::string turns_of(const Running& running) const;
+  void join_turns(Running& running);
+  void leave_turns(Running& running);
+  // Stops and continues, and looks again when the next turn is due.
+  void take_turns();
+  void wake_at(int64_t due_ns);
   void stand(Running& running, bool still);
   void count_standing(Running& running) const;
   void end(AttemptId attempt, Running& running, GpuEnd end);
@@ -114,13 +128,18 @@ class GpuShares {
   void say_idle(const std::string& gpu);
 
   const std::vector<Unit> units_;
+  EventLoop& loop_;
   Executor& executor_;
   const Clock& clock_;
   const Hooks hooks_;
   std::map<AttemptId, Running> running_;
+  std::map<std::string, GpuTurns> turns_;
+  int64_t due_ns_ = GpuTurns::kNever_ns;  // of the timer that counts
   std::vector<Waiting> waiting_;
   std::map<std::string, std::string> unmeasured_;  // by GPU, as told last
   uint64_t server_faults_ = 0, control_starts_ = 0, stops_ = 0;
+  // Timers that outlive it find it gone.
+  std::shared_ptr<GpuShares*> self_;
 };
 
 }  // namespace tierpilot::agent

@@ -34,8 +34,7 @@ Status Node::Parts::share_gpus() {
     units.push_back({gpu.uuid, folder});
     spdlog::info(
         "GPU {} is shared, {}", gpu.uuid,
-        mps ? "by MPS"
-            : "by time slices: MPS is off, not installed, or not for tasks of several users");
+        mps ? "by MPS" : "in turns: MPS is off, not installed, or not for tasks of several users");
   }
   for (const auto& uuid : wanted.uuids)
     if (uuid != "all" && std::none_of(units.begin(), units.end(),
@@ -43,7 +42,7 @@ Status Node::Parts::share_gpus() {
       spdlog::warn("sharing.gpus: {} is not here{}", uuid,
                    topology.gpus_unavailable.empty() ? "" : ": " + topology.gpus_unavailable);
   gpu_shares = std::make_unique<GpuShares>(
-      std::move(units), *executor, system_clock(),
+      std::move(units), loop, *executor, system_clock(),
       GpuShares::Hooks{
           .end = [this](AttemptId attempt, const std::string& why) { tasks->cancel(attempt, why); },
           .unhealthy = [this](const std::string& gpu,

@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <thread>
 
 #include "tests/system/cluster.h"
 #include "tests/system/command_line.h"
@@ -18,6 +20,21 @@ constexpr const char* kClient =
     "echo $CUDA_VISIBLE_DEVICES $$ $1 >> $FAKE_NVML/clients; env | grep -E "
     "'CUDA|TIERPILOT_(GPU|SWAP)'; "
     "while [ ! -e $FAKE_NVML/gate ]; do [ -e $FAKE_NVML/fail-$2 ] && exit 3; done; exit 0";
+
+// Of a process that computes whenever it is let: time that it ran or waited for a CPU, which other
+// work on the machine does not change.
+int64_t wanted_ns(pid_t process) {
+  int64_t ran_ns = 0, waited_ns = 0;
+  std::ifstream(fmt::format("/proc/{}/schedstat", process)) >> ran_ns >> waited_ns;
+  return ran_ns + waited_ns;
+}
+
+bool stands(pid_t process) {
+  std::string line;
+  std::getline(std::ifstream(fmt::format("/proc/{}/stat", process)), line);
+  const auto name = line.rfind(')');
+  return name != line.npos && line.substr(name, 4).find('T') != line.npos;
+}
 
 class GpuShare : public testing::Test {
  protected:
@@ -67,6 +84,19 @@ class GpuShare : public testing::Test {
       return out.find("CUDA_VISIBLE_DEVICES") != out.npos;
     });
     return out;
+  }
+  // Of the client with so much memory.
+  pid_t client(uint64_t bytes) {
+    pid_t found = 0;
+    eventually([&] {
+      std::ifstream clients(driver_->path() / "clients");
+      std::string gpu;
+      pid_t process = 0;
+      for (uint64_t has = 0; clients >> gpu >> process >> has;)
+        if (has == bytes) found = process;
+      return found != 0;
+    });
+    return found;
   }
   Json unit(const std::string& gpu) {
     const auto listed = json({"unit", "list"});
@@ -177,7 +207,7 @@ TEST_F(GpuShare, TheControlDaemonIsStartedAgainAndOneThatHangsTakesNoWork) {
   EXPECT_TRUE(is(waits, "succeeded"));
 }
 
-TEST_F(GpuShare, WithoutMpsTimeSlicesHoldTheShareAndMemoryEndsWhoTakesTooMuch) {
+TEST_F(GpuShare, WithoutMpsTurnsHoldTheShareAndMemoryEndsWhoTakesTooMuch) {
   start("never");
   if (!cluster_) return;
   const auto held = submit("300", "held");
@@ -193,6 +223,48 @@ TEST_F(GpuShare, WithoutMpsTimeSlicesHoldTheShareAndMemoryEndsWhoTakesTooMuch) {
   EXPECT_EQ(shown(greedy)["exit"]["how"], "memory_limit") << shown(greedy).dump(2);
   tell("gate", "");
   EXPECT_TRUE(is(held, "succeeded"));
+}
+
+TEST_F(GpuShare, WithoutMpsTheyTakeTurnsAndEachHasItsShareOfItsSpeedAlone) {
+  start("never");
+  if (!cluster_) return;
+  using namespace std::chrono;
+  std::map<pid_t, double> speeds;
+  const auto measure = [&](const std::vector<pid_t>& clients, seconds window, const auto& look) {
+    std::map<pid_t, int64_t> before;
+    for (const auto one : clients) before[one] = wanted_ns(one);
+    const auto begin = steady_clock::now();
+    while (steady_clock::now() < begin + window) {
+      look();
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    const auto took = duration<double, std::nano>(steady_clock::now() - begin).count();
+    for (const auto one : clients)
+      speeds[one] = static_cast<double>(wanted_ns(one) - before[one]) / took;
+  };
+  const auto alone = submit("1000", "alone");
+  ASSERT_TRUE(eventually([&] { return runs(alone); })) << shown(alone).dump(2);
+  const pid_t whole = client(1 << 20);
+  int stood = 0;
+  measure({whole}, seconds(3), [&] { stood += stands(whole); });
+  EXPECT_EQ(stood, 0) << "all of it is its own";
+  tell("fail-alone", "");
+  ASSERT_TRUE(is(alone, "failed"));
+
+  const auto a = submit("300", "a", 2 << 20), b = submit("600", "b", 3 << 20);
+  const pid_t small = client(2 << 20), large = client(3 << 20);
+  for (const auto one : {small, large}) ASSERT_TRUE(eventually([&] { return stands(one); })) << one;
+  int looks = 0, together = 0;
+  measure({small, large}, seconds(10), [&] {
+    ++looks;
+    together += !stands(small) && !stands(large) && !stands(small);
+  });
+  EXPECT_NEAR(speeds[small] / speeds[whole], 0.3, 0.05);
+  EXPECT_NEAR(speeds[large] / speeds[whole], 0.6, 0.05);
+  // Signals may be under way for longer where the machine has much else to do.
+  EXPECT_LE(together, looks / 100) << looks << " looks";
+  tell("gate", "");
+  EXPECT_TRUE(is(a, "succeeded") && is(b, "succeeded"));
 }
 
 TEST_F(GpuShare, WhoWasOnALostGpuWaitsForIt) {

@@ -156,5 +156,30 @@ TEST(GpuMeter, AfterAPauseOneSampleIsOneSecondAtMost) {
   EXPECT_THAT(meter.add({{7, 31'000'000, 100}}), UnorderedElementsAre(Pair(7, 1'000'000'000)));
 }
 
+// The driver tells nothing of who did not compute.
+TEST(GpuMeter, WhoHadNoTurnDidNotComputeMeanwhile) {
+  GpuMeter meter;
+  meter.add({{7, 1'000'000, 100}, {8, 1'000'000, 1}});
+  meter.add({{8, 1'200'000, 100}}, 200'000);
+  meter.add({{8, 1'400'000, 100}}, 200'000);
+  EXPECT_THAT(meter.add({{7, 1'600'000, 50}}, 200'000), UnorderedElementsAre(Pair(7, 100'000'000)));
+  // Nor did anybody, for two looks.
+  EXPECT_THAT(meter.add({}, 200'000), UnorderedElementsAre());
+  EXPECT_THAT(meter.add({}, 200'000), UnorderedElementsAre());
+  EXPECT_THAT(meter.add({{7, 2'200'000, 50}}, 200'000), UnorderedElementsAre(Pair(7, 100'000'000)));
+}
+
+TEST(GpuMeter, SamplesMayBeFartherApartThanLooks) {
+  GpuMeter meter;
+  int64_t busy_ns = 0;
+  for (uint64_t look = 0; look < 40; ++look) {
+    std::vector<GpuSample> samples;
+    if (look % 4 == 0) samples.push_back({7, (look + 4) * 250'000, 50});
+    for (const auto& [pid, one_ns] : meter.add(samples, 250'000))
+      if (look > 0) busy_ns += one_ns;
+  }
+  EXPECT_EQ(busy_ns, 9 * 500'000'000ll);
+}
+
 }  // namespace
 }  // namespace tierpilot::agent

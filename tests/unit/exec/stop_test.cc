@@ -174,6 +174,19 @@ TEST_F(ExecutorTest, TimeLimitKillsWhatIgnoresSigterm) {
   EXPECT_EQ(exit.signal, SIGKILL);
 }
 
+TEST_F(ExecutorTest, WhoStandsStillHearsThatItsTimeIsOver) {
+  start({.time_limit_grace_ms = 60'000});
+  auto task = shell(7, "trap 'exit 3' TERM; echo ready; while :; do :; done");
+  task.time_limit_ms = 2000;
+  ASSERT_TRUE(executor_->launch(task));
+  ASSERT_TRUE(
+      wait_until([&] { return read_text(task.log_directory + "/stdout.log") == "ready\n"; }));
+  executor_->stand_still(7, 1, true);
+  const auto exit = listener_->wait_exit(7);
+  EXPECT_EQ(exit.how, TaskEnd::kTimedOut);
+  EXPECT_EQ(exit.exit_code, 3);
+}
+
 TEST_F(ExecutorTest, ALongTimeLimitDoesNotOverflow) {
   auto task = shell(7, "exit 0");
   task.time_limit_ms = INT64_MAX;
