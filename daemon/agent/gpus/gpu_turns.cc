@@ -11,6 +11,7 @@ constexpr uint32_t kWhole = 1000;
 constexpr int64_t kShortestTurn_ns = 10 * kMs;
 // The signal goes through two processes.
 constexpr int64_t kShortestDrain_ns = 2 * kMs;
+constexpr int64_t kLongestStop_ns = 200 * kMs;
 constexpr int64_t kLongestDrain_ns = 250 * kMs;
 // That long drains, which make longer turns, may lead to.
 constexpr int64_t kLongestCycle_ns = 2'000 * kMs;
@@ -65,6 +66,16 @@ std::optional<AttemptId> GpuTurns::runs() const {
   return turn_->attempt;
 }
 
+std::optional<AttemptId> GpuTurns::leaves(int64_t now_ns) const {
+  if (!turn_ || !turn_->drains || now_ns < turn_->end_ns) return std::nullopt;
+  return turn_->attempt;
+}
+
+void GpuTurns::runs_on(int64_t now_ns) {
+  if (!turn_ || !turn_->drains || now_ns - turn_->stopped_ns > kLongestStop_ns) return;
+  turn_->end_ns = std::max(turn_->end_ns, now_ns + members_.at(turn_->attempt).drain_ns);
+}
+
 void GpuTurns::advance(int64_t now_ns) {
   const int64_t before_ns = std::exchange(now_ns_, now_ns);
   if (turn_) {  // that the next one begins late is not its fault
@@ -93,6 +104,7 @@ void GpuTurns::end_turn() {
   }
   if (!turn_->drains && now_ns_ >= turn_->stop_ns) {
     turn_->drains = true;
+    turn_->stopped_ns = now_ns_;
     turn_->end_ns = now_ns_ + member.drain_ns;
   }
   if (turn_->drains && now_ns_ >= turn_->end_ns) return turn_.reset();
