@@ -78,11 +78,13 @@ void GpuTurns::runs_on(int64_t now_ns) {
 
 void GpuTurns::advance(int64_t now_ns) {
   const int64_t before_ns = std::exchange(now_ns_, now_ns);
-  if (turn_) {  // that the next one begins late is not its fault
-    const int64_t until_ns = turn_->drains ? std::min(now_ns, turn_->end_ns) : now_ns;
+  if (turn_) {  // that the signals need time, and the next one begins late, is not its fault
+    const int64_t until_ns =
+        turn_->drains ? std::min(now_ns, turn_->end_ns - kShortestDrain_ns) : now_ns;
     auto& member = members_.at(turn_->attempt);
-    member.credit_ns -= until_ns - before_ns;
-    member.charged_ns += until_ns - before_ns;
+    const int64_t had_ns = std::max<int64_t>(0, until_ns - before_ns);
+    member.credit_ns -= had_ns;
+    member.charged_ns += had_ns;
   }
   for (auto& [attempt, member] : members_) {
     member.credit_ns += of_share(member, before_ns == 0 ? 0 : now_ns - before_ns);
@@ -134,7 +136,7 @@ void GpuTurns::begin_turn() {
   const auto& [attempt, member] = *next;
   // Longer where much was saved: what passes between turns is too much then.
   const int64_t long_ns = quantum_ns(member) + (member.credit_ns - quantum_ns(member)) / 4;
-  next_ns_ = now_ns_ + long_ns - member.drain_ns;
+  next_ns_ = now_ns_ + long_ns - (member.drain_ns - kShortestDrain_ns);
   turn_ = Turn{.attempt = attempt, .stop_ns = next_ns_};
 }
 
