@@ -10,6 +10,7 @@
 #include <charconv>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "base/sysroot.h"
 
@@ -71,6 +72,13 @@ std::vector<pid_t> descendants(pid_t root) {
 pid_t parent_of(pid_t process) {
   const auto stat = Sysroot().read(fmt::format("/proc/{}/stat", process));
   return stat ? parent_from_stat(*stat) : 0;
+}
+
+bool stands_still(pid_t process) {
+  const auto stat = Sysroot().read(fmt::format("/proc/{}/stat", process));
+  const size_t name_end = stat ? stat->rfind(") ") : std::string::npos;
+  return name_end == std::string::npos || name_end + 2 >= stat->size() ||
+         std::string_view("TtZX").find((*stat)[name_end + 2]) != std::string_view::npos;
 }
 
 std::optional<int64_t> cpu_time_ns(pid_t process) {

@@ -203,27 +203,42 @@ std::string GpuShares::turns_of(const Running& running) const {
   return fmt::format("{}/{}.{}", running.gpu, running.attempt.task, running.attempt.attempt);
 }
 
+// On a busy machine signals come late, and not to what was forked meanwhile.
+bool GpuShares::runs_on(const Running& running) const {
+  const auto processes = running.processes.list(executor_);
+  if (std::all_of(processes.begin(), processes.end(), stands_still)) return false;
+  executor_.stand_still(running.attempt.task, running.attempt.attempt, true);
+  return true;
+}
+
+void GpuShares::advance(GpuTurns& turns) {
+  const int64_t now_ns = clock_.boot_ns();
+  if (const auto last = turns.leaves(now_ns))
+    if (const auto found = running_.find(*last); found != running_.end() && found->second.stands)
+      if (runs_on(found->second)) turns.runs_on(now_ns);
+  turns.advance(now_ns);
+}
+
 void GpuShares::join_turns(Running& running) {
   if (running.ending || !running.on_gpu) return;
   const uint64_t milli = uint64_t{running.part.milli} * kWhole / running.clients_milli;
   auto& turns = turns_[turns_of(running)];
-  turns.advance(clock_.boot_ns());
+  advance(turns);
   turns.set(running.attempt, static_cast<uint32_t>(std::min<uint64_t>(milli, kWhole)));
 }
 
 void GpuShares::leave_turns(Running& running) {
   const auto turns = turns_.find(turns_of(running));
   if (turns == turns_.end()) return;
-  turns->second.advance(clock_.boot_ns());
+  advance(turns->second);
   turns->second.remove(running.attempt);
   if (turns->second.empty()) turns_.erase(turns);
 }
 
 void GpuShares::take_turns() {
-  const int64_t now_ns = clock_.boot_ns();
   int64_t due_ns = GpuTurns::kNever_ns;
   for (auto& [name, turns] : turns_) {
-    turns.advance(now_ns);
+    advance(turns);
     due_ns = std::min(due_ns, turns.next_ns());
   }
   // Who stops does so before another one goes on; in a call of the driver it does when that

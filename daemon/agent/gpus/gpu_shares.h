@@ -117,6 +117,8 @@ class GpuShares {
   std::string turns_of(const Running& running) const;
   void join_turns(Running& running);
   void leave_turns(Running& running);
+  void advance(GpuTurns& turns);
+  bool runs_on(const Running& running) const;
   // Stops and continues, and looks again when the next turn is due.
   void take_turns();
   void wake_at(int64_t due_ns);

@@ -11,6 +11,7 @@ constexpr uint32_t kWhole = 1000;
 constexpr int64_t kShortestTurn_ns = 10 * kMs;
 // The signal goes through two processes.
 constexpr int64_t kShortestDrain_ns = 2 * kMs;
+constexpr int64_t kLongestStop_ns = 200 * kMs;
 constexpr int64_t kLongestDrain_ns = 250 * kMs;
 // That long drains, which make longer turns, may lead to.
 constexpr int64_t kLongestCycle_ns = 2'000 * kMs;
@@ -65,13 +66,25 @@ std::optional<AttemptId> GpuTurns::runs() const {
   return turn_->attempt;
 }
 
+std::optional<AttemptId> GpuTurns::leaves(int64_t now_ns) const {
+  if (!turn_ || !turn_->drains || now_ns < turn_->end_ns) return std::nullopt;
+  return turn_->attempt;
+}
+
+void GpuTurns::runs_on(int64_t now_ns) {
+  if (!turn_ || !turn_->drains || now_ns - turn_->stopped_ns > kLongestStop_ns) return;
+  turn_->end_ns = std::max(turn_->end_ns, now_ns + members_.at(turn_->attempt).drain_ns);
+}
+
 void GpuTurns::advance(int64_t now_ns) {
   const int64_t before_ns = std::exchange(now_ns_, now_ns);
-  if (turn_) {  // that the next one begins late is not its fault
-    const int64_t until_ns = turn_->drains ? std::min(now_ns, turn_->end_ns) : now_ns;
+  if (turn_) {  // that the signals need time, and the next one begins late, is not its fault
+    const int64_t until_ns =
+        turn_->drains ? std::min(now_ns, turn_->end_ns - kShortestDrain_ns) : now_ns;
     auto& member = members_.at(turn_->attempt);
-    member.credit_ns -= until_ns - before_ns;
-    member.charged_ns += until_ns - before_ns;
+    const int64_t had_ns = std::max<int64_t>(0, until_ns - before_ns);
+    member.credit_ns -= had_ns;
+    member.charged_ns += had_ns;
   }
   for (auto& [attempt, member] : members_) {
     member.credit_ns += of_share(member, before_ns == 0 ? 0 : now_ns - before_ns);
@@ -93,6 +106,7 @@ void GpuTurns::end_turn() {
   }
   if (!turn_->drains && now_ns_ >= turn_->stop_ns) {
     turn_->drains = true;
+    turn_->stopped_ns = now_ns_;
     turn_->end_ns = now_ns_ + member.drain_ns;
   }
   if (turn_->drains && now_ns_ >= turn_->end_ns) return turn_.reset();
@@ -122,7 +136,7 @@ void GpuTurns::begin_turn() {
   const auto& [attempt, member] = *next;
   // Longer where much was saved: what passes between turns is too much then.
   const int64_t long_ns = quantum_ns(member) + (member.credit_ns - quantum_ns(member)) / 4;
-  next_ns_ = now_ns_ + long_ns - member.drain_ns;
+  next_ns_ = now_ns_ + long_ns - (member.drain_ns - kShortestDrain_ns);
   turn_ = Turn{.attempt = attempt, .stop_ns = next_ns_};
 }
 

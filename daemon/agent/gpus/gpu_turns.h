@@ -34,6 +34,11 @@ class GpuTurns {
   // When to advance again.
   int64_t next_ns() const { return next_ns_; }
 
+  // Who stopped last, where the next one would begin now.
+  std::optional<AttemptId> leaves(int64_t now_ns) const;
+  // It is seen to run still: its turn is longer by that, for a while.
+  void runs_on(int64_t now_ns);
+
   // Of the GPU's time, by the driver's samples, which may come late: since it was last told.
   void used(AttemptId attempt, int64_t used_ns);
 
@@ -49,8 +54,9 @@ class GpuTurns {
   struct Turn {
     AttemptId attempt;
     int64_t stop_ns = 0;  // from then on it stands still
-    int64_t end_ns = 0;   // from then on somebody else may run
     bool drains = false;
+    int64_t stopped_ns = 0;
+    int64_t end_ns = 0;  // from then on somebody else may run
   };
 
   static int64_t of_share(const Member& member, int64_t time_ns);

@@ -79,7 +79,7 @@ class Gpu {
     const auto before = turns.runs();
     turns.advance(now_ms_ * kMs);
     const auto after = turns.runs();
-    if (before && after) EXPECT_EQ(*before, *after) << "nobody stood still between";
+    EXPECT_TRUE(!before || !after || *before == *after) << "nobody stood still between";
     const int64_t next_ms = std::min<int64_t>(turns.next_ns() / kMs + 1, now_ms_ + 1'000'000);
     due_ms_ = next_ms + (late_ms > 0 ? static_cast<int64_t>(random_.below(late_ms)) : 0);
   }
@@ -276,6 +276,26 @@ TEST(GpuTurns, WhoEndsLeavesTheGpuAtOnce) {
   EXPECT_FALSE(gpu.turns.runs());
   EXPECT_EQ(gpu.turns.next_ns(), GpuTurns::kNever_ns);
   EXPECT_TRUE(gpu.turns.empty());
+}
+
+TEST(GpuTurns, NobodyBeginsWhileTheLastOneIsSeenToRun) {
+  GpuTurns turns;
+  turns.advance(1);
+  for (const uint64_t task : {1, 2}) turns.set({task, 1}, 500);
+  turns.advance(2);
+  const auto first = turns.runs();
+  ASSERT_TRUE(first);
+  turns.advance(turns.next_ns());
+  EXPECT_FALSE(turns.runs());
+  for (int looks = 0; looks < 10; ++looks) {
+    EXPECT_EQ(turns.leaves(turns.next_ns()), first);
+    turns.runs_on(turns.next_ns());
+    turns.advance(turns.next_ns());
+    EXPECT_FALSE(turns.runs());
+  }
+  turns.advance(turns.next_ns());
+  ASSERT_TRUE(turns.runs());
+  EXPECT_NE(turns.runs(), first);
 }
 
 // Whatever samples say, and however long its neighbours' kernels are.

@@ -94,6 +94,17 @@ TEST(ProcessTree, AnswersForProcessesThatAreGone) {
   EXPECT_TRUE(set_affinity(gone, {0}));
 }
 
+TEST(ProcessTree, SeesWhoStandsStill) {
+  const Child child([] { burn(INT64_MAX); });
+  EXPECT_FALSE(stands_still(child.pid()));
+  ::kill(child.pid(), SIGSTOP);
+  EXPECT_TRUE(eventually([&] { return stands_still(child.pid()); }));
+  ::kill(child.pid(), SIGCONT);
+  EXPECT_TRUE(eventually([&] { return !stands_still(child.pid()); }));
+  ::kill(child.pid(), SIGKILL);
+  EXPECT_TRUE(eventually([&] { return stands_still(child.pid()); })) << "it has ended";
+}
+
 TEST(ProcessTree, MovesAProcessToCpus) {
   const Child child([] {});
   cpu_set_t own;
