@@ -102,7 +102,8 @@ class PairsOnGpu(unittest.TestCase):
         evaluated = self.lab("-j", "predictor", "evaluate", "--data", self.path("t.csv"))
         told, said = evaluated.communicate()
         self.assertEqual(evaluated.returncode, 0, said)
-        self.assertEqual(json.loads(told)["rows"], 4)
+        study = json.loads(told)["studies"][0]
+        self.assertEqual((study["target"], study["rows"]), ("retained, law of measured use", 4))
 
     def test_nobody_is_beside_a_pair_that_is_measured(self):
         self.collected(5, STAND_IN_SLOW_S="0.1", STAND_IN_CPUS="16")
