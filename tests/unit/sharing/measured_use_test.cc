@@ -20,6 +20,7 @@ using nlohmann::ordered_json;
 struct Job {
   std::string model;
   double milli = 0, alone = 0;
+  double traced_milli = 0;  // 0: not told
 };
 using Kept = std::function<double(const Job& victim, const Job& neighbour)>;
 
@@ -40,16 +41,17 @@ double nine_tenths(const Job&, const Job&) {
 
 std::string row(const std::string& card, const Job& a, const Job& b, const Kept& kept) {
   const auto job = [&](const Job& one, const Job& other) {
-    return fmt::format(",{},32,{},0,1e9,{},{},0.01", one.model, one.milli, one.alone,
-                       one.alone * kept(one, other));
+    return fmt::format(",{},32,{},0,1e9,{},{},0.01,{}", one.model, one.milli, one.alone,
+                       one.alone * kept(one, other),
+                       one.traced_milli > 0 ? fmt::format("{}", one.traced_milli) : "");
   };
   return card + ",1" + job(a, b) + job(b, a) + "\n";
 }
 
-std::string rows(const std::string& card, const Kept& kept) {
+std::string rows(const std::string& card, const Kept& kept, const std::vector<Job>& jobs = kJobs) {
   std::string text;
-  for (size_t i = 0; i < kJobs.size(); ++i)
-    for (size_t j = 0; j <= i; ++j) text += row(card, kJobs[i], kJobs[j], kept);
+  for (size_t i = 0; i < jobs.size(); ++i)
+    for (size_t j = 0; j <= i; ++j) text += row(card, jobs[i], jobs[j], kept);
   return text;
 }
 
@@ -58,7 +60,7 @@ std::vector<ordered_json> studies_of(const std::string& rows) {
   std::string header = "card,seed";
   for (const char* job : {"a", "b"})
     for (const char* name : {"model", "batch", "milli", "memory_bytes", "traffic_bytes_s", "alone",
-                             "together", "spread"})
+                             "together", "spread", "traced_milli"})
       header += fmt::format(",{}_{}", name, job);
   std::ofstream(path) << header << "\n" << rows;
   const auto value = evaluate_predictors(path, {});
@@ -140,6 +142,30 @@ TEST(MeasuredUse, BeyondHalfIsWhatLiveJobsBeginWith) {
           << other;
 }
 
+// The law is of the use that kernels tell, and the driver tells of none.
+TEST(MeasuredUse, TheUseThatKernelsTellIsTriedBeside) {
+  auto jobs = kJobs;
+  for (auto& job : jobs) {
+    job.traced_milli = job.milli;
+    job.milli = 1000;
+  }
+  const auto by_kernels = [](Job a, Job b) {
+    a.milli = a.traced_milli;
+    b.milli = b.traced_milli;
+    return by_law(a, b);
+  };
+  const auto study = studies_of(rows("NVIDIA H200", by_kernels, jobs)).at(0);
+  for (const char* split : kSplits) {
+    EXPECT_LT(error_of(study, split, "use told by kernels"), 1e-4) << split;
+    EXPECT_GT(error_of(study, split, "default"), 0.05) << split;
+  }
+  // Where one does not tell it, it is not tried.
+  jobs[0].traced_milli = 0;
+  const auto untold = studies_of(rows("NVIDIA H200", nine_tenths, jobs)).at(0);
+  EXPECT_TRUE(std::isnan(error_of(untold, "all rows", "use told by kernels")));
+  EXPECT_FALSE(std::isnan(error_of(untold, "all rows", "default")));
+}
+
 TEST(MeasuredUse, WithoutTheUseOfOneJobSpeedsTellIt) {
   auto untold = kJobs[0];
   untold.milli = 0;
@@ -153,7 +179,7 @@ TEST(MeasuredUse, PairsOnCoresAreNoneOfThese) {
   std::string cores;
   for (const auto& [card, memory] : {std::pair{"one core", "1e6"}, {"two cores", "2e6"}})
     for (int i = 0; i < 4; ++i)
-      cores += fmt::format("{0},1,m{2},8,900,{1},1e9,100,90,0.01,n{2},8,100,{1},1e8,50,50,0.01\n",
+      cores += fmt::format("{0},1,m{2},8,900,{1},1e9,100,90,0.01,,n{2},8,100,{1},1e8,50,50,0.01,\n",
                            card, memory, i);
   const std::vector<std::string> of_cores{"kept on one core", "kept on two cores"};
   EXPECT_EQ(targets_of(studies_of(cores)), of_cores);

@@ -10,7 +10,7 @@
 namespace tierpilot::sharing {
 namespace {
 
-constexpr size_t kKept = 0, kKeptWithoutSteps = 1, kKeptBySpeeds = 2;  // columns
+enum Column : size_t { kKept, kKeptWithoutSteps, kKeptBySpeeds, kKeptByKernels };
 
 // Nothing is fitted: a column has what is kept.
 class Told final : public Regressor {
@@ -27,13 +27,13 @@ Contender told(const char* name, size_t column) {
   return {name, [column] { return std::make_unique<Told>(column); }};
 }
 
-Sharer live(const PairJob& job, bool with_steps) {
-  return {.on = UnitKind::kGpu, .milli = job.milli, .iteration_s = with_steps ? 1 / job.alone : 0};
-}
-
-double kept(const PairSample& sample, bool with_steps) {
-  return std::exp(
-      ln_kept_in_turns(live(sample.victim, with_steps), live(sample.neighbour, with_steps)));
+// By the law's middle, with that use of both.
+double kept(const PairSample& sample, double PairJob::*milli, bool with_steps = true) {
+  const auto live = [&](const PairJob& job) {
+    return Sharer{
+        .on = UnitKind::kGpu, .milli = job.*milli, .iteration_s = with_steps ? 1 / job.alone : 0};
+  };
+  return std::exp(ln_kept_in_turns(live(sample.victim), live(sample.neighbour)));
 }
 
 Split all_rows(const PairData& data) {
@@ -42,11 +42,16 @@ Split all_rows(const PairData& data) {
   return {"all rows", {{"all", all, all}}};
 }
 
+// Each of the two is a victim once.
+bool all_tell(const PairData& data, double PairJob::*milli) {
+  return std::all_of(data.samples.begin(), data.samples.end(),
+                     [&](const PairSample& sample) { return sample.victim.*milli > 0; });
+}
+
 }  // namespace
 
 bool tell_milli(const PairData& data) {
-  return std::all_of(data.samples.begin(), data.samples.end(),
-                     [](const PairSample& sample) { return sample.victim.milli > 0; });
+  return all_tell(data, &PairJob::milli);
 }
 
 std::vector<Study> measured_use_studies(const PairData& data) {
@@ -54,7 +59,8 @@ std::vector<Study> measured_use_studies(const PairData& data) {
   const GpuParts parts(data);
   for (const auto& sample : data.samples) {
     const double by_speeds = 1 / (1 + std::exp(ln_longer(sample, parts)));
-    study.rows.push_back({kept(sample, true), kept(sample, false), by_speeds});
+    study.rows.push_back({kept(sample, &PairJob::milli), kept(sample, &PairJob::milli, false),
+                          by_speeds, kept(sample, &PairJob::traced_milli)});
     study.targets.push_back(sample.retained);
   }
   study.contenders = {told("default", kKept),
@@ -62,6 +68,8 @@ std::vector<Study> measured_use_studies(const PairData& data) {
                       told("use told by speeds", kKeptBySpeeds),
                       {"mean", [] { return make_constant(); }},
                       {"median", [] { return make_median(); }}};
+  if (all_tell(data, &PairJob::traced_milli))
+    study.contenders.push_back(told("use told by kernels", kKeptByKernels));
   study.goal = kRetainedGoal;
   study.splits.push_back(all_rows(data));
   if (auto split = split_by_model(data); !split.folds.empty())

@@ -16,6 +16,7 @@ struct PairJob {
   double alone = 0;  // steps per second; of pairs on cores, per second of CPU time
   // Alone, as far as it is told; 0: it is not.
   double milli = 0, memory_bytes = 0, traffic_bytes_s = 0;
+  double traced_milli = 0;  // of a GPU, by its kernels, where `milli` is its driver's
 };
 
 // One direction of a pair: the victim's speed beside the neighbour.
@@ -60,8 +61,8 @@ std::vector<Study> pair_studies(const PairData& train, const PairData& data);
 bool tell_milli(const PairData& data);
 // Of pairs on GPUs that tell it: the law of pairs (interference/turns.h) with the use that was
 // measured, as of live jobs, against what is kept of the speed alone and beyond half of it. Nothing
-// of it is fitted. Over all rows, where those that it is held against are of the same rows, and by
-// model.
+// of it is fitted; beside it, with the use that kernels tell, where all jobs have it. Over all
+// rows, where those that it is held against are of the same rows, and by model.
 std::vector<Study> measured_use_studies(const PairData& data);
 
 // Half is counted to its share: 1 where half or more is kept.
