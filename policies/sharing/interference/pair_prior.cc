@@ -43,17 +43,19 @@ bool tells_steps(const Sharer& job) {
   return job.iteration_s > 0 && std::isfinite(job.iteration_s);
 }
 
+bool tell_steps(const Sharer& victim, const Sharer& neighbour) {
+  return tells_steps(victim) && tells_steps(neighbour);
+}
+
 TakesTurns as_turns(const Sharer& job, bool with_steps) {
   return {std::clamp(job.milli / kWholeUnit, kLeastPart, 1 - kLeastPart),
           with_steps ? std::clamp(job.iteration_s, kLeastStep_s, kMostStep_s) : 0};
 }
 
 double ln_kept_by_law(const Sharer& victim, const Sharer& neighbour) {
-  const bool with_steps = tells_steps(victim) && tells_steps(neighbour);
-  const double ln = ln_kept_in_turns(as_turns(victim, with_steps), as_turns(neighbour, with_steps));
-  const double beyond_half = ln + std::numbers::ln2;
-  return std::clamp(mean_below_zero(beyond_half, with_steps ? kOffLaw : kOffWithoutSteps), kLeastLn,
-                    0.0);
+  const double beyond_half = ln_kept_in_turns(victim, neighbour) + std::numbers::ln2;
+  const double off = tell_steps(victim, neighbour) ? kOffLaw : kOffWithoutSteps;
+  return std::clamp(mean_below_zero(beyond_half, off), kLeastLn, 0.0);
 }
 
 bool is_spread(double value) {
@@ -61,6 +63,11 @@ bool is_spread(double value) {
 }
 
 }  // namespace
+
+double ln_kept_in_turns(const Sharer& victim, const Sharer& neighbour) {
+  const bool with_steps = tell_steps(victim, neighbour);
+  return ln_kept_in_turns(as_turns(victim, with_steps), as_turns(neighbour, with_steps));
+}
 
 std::vector<double> pair_features(const Sharer& victim, const Sharer& neighbour) {
   std::vector<double> features;
@@ -81,7 +88,7 @@ double PairPrior::ln_kept(const Sharer& victim, const Sharer& neighbour) const {
 double PairPrior::less_sure(const Sharer& victim, const Sharer& neighbour) const {
   if (!by_law) return 0;
   if (!tells_use(victim) || !tells_use(neighbour)) return without_law;
-  return tells_steps(victim) && tells_steps(neighbour) ? 0 : without_steps;
+  return tell_steps(victim, neighbour) ? 0 : without_steps;
 }
 
 double PairPrior::ln_kept(const std::vector<double>& features) const {

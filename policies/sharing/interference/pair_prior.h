@@ -36,6 +36,10 @@ struct PairPrior {
   double less_sure(const Sharer& victim, const Sharer& neighbour) const;
 };
 
+// ln of what is kept by the law of jobs that take turns (turns.h), the share and all, of jobs whose
+// use is known: its middle, not the mean over what is uncertain of it.
+double ln_kept_in_turns(const Sharer& victim, const Sharer& neighbour);
+
 // Logarithms of memory and traffic, and the use, of the victim and of the neighbour; NaN: not
 // known.
 std::vector<double> pair_features(const Sharer& victim, const Sharer& neighbour);

@@ -9,6 +9,7 @@
 namespace tierpilot::sharing {
 namespace {
 
+constexpr const char* kTwoCores = "two cores";  // that share a cache
 constexpr size_t kFewestPairs = 10;
 constexpr double kPenalty = 0.1;
 constexpr double kLeastKept = 0.05;     // less is taken for so much
@@ -82,6 +83,10 @@ Study study_of(const std::string& card, const PairData& data) {
 }
 
 }  // namespace
+
+bool is_of_cores(const std::string& card) {
+  return card == kOneCore || card == kTwoCores;
+}
 
 bool tell_use(const PairData& data) {
   return std::all_of(data.samples.begin(), data.samples.end(), [](const PairSample& sample) {

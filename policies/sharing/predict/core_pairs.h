@@ -11,6 +11,8 @@ namespace tierpilot::sharing {
 // The card of pairs that run in turn on one core, as neighbours on a unit do.
 inline constexpr const char* kOneCore = "one core";
 
+bool is_of_cores(const std::string& card);
+
 // Whether all jobs tell what they use alone.
 bool tell_use(const PairData& data);
 

@@ -35,14 +35,25 @@ ordered_json studies_json(ordered_json value, const std::vector<Study>& studies,
   return value;
 }
 
+std::vector<Study> untrained_pair_studies(const PairData& data) {
+  PairData on_cores, on_gpus;
+  for (const auto& sample : data.samples)
+    (is_of_cores(sample.card) ? on_cores : on_gpus).samples.push_back(sample);
+  std::vector<Study> studies;
+  if (!on_cores.samples.empty())
+    studies = tell_use(on_cores) ? core_pair_studies(on_cores) : pair_studies(on_cores);
+  if (!on_gpus.samples.empty())
+    for (auto& study : tell_milli(on_gpus) ? measured_use_studies(on_gpus) : pair_studies(on_gpus))
+      studies.push_back(std::move(study));
+  return studies;
+}
+
 Result<ordered_json> of_pairs(CsvTable& table, CsvTable* train, const Progress& progress) {
   const auto data = read_pairs(table);
   if (!data) return tl::unexpected(data.error());
   auto value = read_json("pairs", *data);
   value["pairs_that_do_not_fit"] = data->do_not_fit;
-  if (!train && tell_use(*data))
-    return studies_json(std::move(value), core_pair_studies(*data), progress);
-  if (!train) return studies_json(std::move(value), pair_studies(*data), progress);
+  if (!train) return studies_json(std::move(value), untrained_pair_studies(*data), progress);
   const auto known = read_pairs(*train);
   if (!known) return tl::unexpected(known.error());
   return studies_json(std::move(value), pair_studies(*known, *data), progress);

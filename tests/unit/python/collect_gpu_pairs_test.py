@@ -102,7 +102,17 @@ class PairsOnGpu(unittest.TestCase):
         evaluated = self.lab("-j", "predictor", "evaluate", "--data", self.path("t.csv"))
         told, said = evaluated.communicate()
         self.assertEqual(evaluated.returncode, 0, said)
-        self.assertEqual(json.loads(told)["rows"], 4)
+        study = json.loads(told)["studies"][0]
+        self.assertEqual((study["target"], study["rows"]), ("retained, law of measured use", 4))
+
+    def test_use_is_told_by_the_kernels_too_where_these_can_be_traced(self):
+        self.collected(1, STAND_IN_TRACES="1")
+        row = self.rows()[0]
+        for job in "ab":
+            # Kernels of the stand-in cover 150 us of an iteration.
+            milli = 1000 * 150e-6 * float(row[f"alone_{job}"])
+            self.assertAlmostEqual(float(row[f"traced_milli_{job}"]), milli, delta=0.06 + 1e-4 * milli)
+            self.assertTrue(0 < float(row[f"milli_{job}"]) <= 1000)
 
     def test_nobody_is_beside_a_pair_that_is_measured(self):
         self.collected(5, STAND_IN_SLOW_S="0.1", STAND_IN_CPUS="16")

@@ -1,4 +1,4 @@
-// What published pairs keep beyond half of their speeds, which live jobs on GPUs begin with.
+// What pairs keep beyond half of their speeds, which live jobs on GPUs begin with.
 #include <algorithm>
 #include <cmath>
 
@@ -51,17 +51,25 @@ class MeanPrior final : public Regressor {
   double ln_ = 0;
 };
 
-// On columns: thousandths on the GPU and seconds of a step, of both.
+// Thousandths on the GPU and seconds of a step, of both.
+void add_use(Row& row, const PairSample& sample, const auto& milli_of) {
+  for (const auto* job : {&sample.victim, &sample.neighbour}) {
+    row.push_back(milli_of(*job));
+    row.push_back(1 / job->alone);
+  }
+}
+
+// On columns of add_use(), and behind what is measured of the same as speeds tell it.
 Study without_targets(const PairData& data, bool of_ln) {
   Study study{.target = of_ln ? "ln of kept beyond half" : "kept beyond half"};
   study.measure = of_ln ? Measure::kRootMeanSquareLog : Measure::kMeanAbsolute;
   const GpuParts parts(data);
+  const bool measured = tell_milli(data);
   for (const auto& sample : data.samples) {
     Row row;
-    for (const auto* job : {&sample.victim, &sample.neighbour}) {
-      row.push_back(parts.of(sample.card, *job).mean * kWholeUnit);
-      row.push_back(1 / job->alone);
-    }
+    if (measured) add_use(row, sample, [](const PairJob& job) { return job.milli; });
+    add_use(row, sample,
+            [&](const PairJob& job) { return parts.of(sample.card, job).mean * kWholeUnit; });
     study.rows.push_back(std::move(row));
   }
   study.contenders = {
@@ -69,6 +77,11 @@ Study without_targets(const PairData& data, bool of_ln) {
       {"without step times", [of_ln] { return std::make_unique<LivePrior>(false, of_ln); }},
       {"mean", [of_ln] { return std::make_unique<MeanPrior>(of_ln); }},
       {"median", [] { return make_median(); }}};
+  if (measured)
+    study.contenders.push_back(
+        {"use told by speeds", [of_ln] {
+           return make_on_columns({4, 5, 6, 7}, std::make_unique<LivePrior>(true, of_ln));
+         }});
   return study;
 }
 

@@ -16,6 +16,7 @@ struct PairJob {
   double alone = 0;  // steps per second; of pairs on cores, per second of CPU time
   // Alone, as far as it is told; 0: it is not.
   double milli = 0, memory_bytes = 0, traffic_bytes_s = 0;
+  double traced_milli = 0;  // of a GPU, by its kernels, where `milli` is its driver's
 };
 
 // One direction of a pair: the victim's speed beside the neighbour.
@@ -45,6 +46,8 @@ inline constexpr size_t kPairColumns = 10;
 inline constexpr size_t kLawColumn = kPairColumns;
 std::vector<Row> pair_rows(const PairData& data);
 
+inline constexpr double kRetainedGoal = 0.07;  // mean absolute error of the part that is kept
+
 // Each model alone is tested, in whichever place.
 Split split_by_model(const PairData& data);
 // What is kept of the speed alone, and what live jobs would be thought to keep beyond half of it.
@@ -54,10 +57,19 @@ std::vector<Study> pair_studies(const PairData& data);
 // Trained on all of `train`, tested on all of `data`.
 std::vector<Study> pair_studies(const PairData& train, const PairData& data);
 
+// Whether each job tells what part of the time it uses alone.
+bool tell_milli(const PairData& data);
+// Of pairs on GPUs that tell it: the law of pairs (interference/turns.h) with the use that was
+// measured, as of live jobs, against what is kept of the speed alone and beyond half of it. Nothing
+// of it is fitted; beside it, with the use that kernels tell, where all jobs have it. Over all
+// rows, where those that it is held against are of the same rows, and by model.
+std::vector<Study> measured_use_studies(const PairData& data);
+
 // Half is counted to its share: 1 where half or more is kept.
 double kept_beyond_half(const PairSample& sample);
-// By the prior of live jobs on GPUs, the part of a step on the GPU as far as speeds alone tell it:
-// the mean absolute error, and the root mean square of the logarithm's.
+// By the prior of live jobs on GPUs: the mean absolute error, and the root mean square of the
+// logarithm's. The part of the time on the GPU is what all jobs tell of it, else what it is as far
+// as speeds alone tell.
 std::vector<Study> beyond_half_studies(const PairData& data, const std::vector<Split>& splits);
 
 }  // namespace tierpilot::sharing

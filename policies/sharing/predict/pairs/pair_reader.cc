@@ -18,7 +18,7 @@ constexpr double kMaxRetained = 2;  // more is a mistake of measuring, and would
 
 struct Columns {
   std::optional<size_t> gpu, models[2], batches[2], alone[2], together[2];
-  std::optional<size_t> milli[2], memory[2], traffic[2], spreads[2];
+  std::optional<size_t> milli[2], traced_milli[2], memory[2], traffic[2], spreads[2];
 };
 
 Columns columns_of(const CsvTable& table) {
@@ -28,6 +28,7 @@ Columns columns_of(const CsvTable& table) {
           {table.find({"alone_a"}), table.find({"alone_b"})},
           {table.find({"together_a"}), table.find({"together_b"})},
           {table.find({"milli_a"}), table.find({"milli_b"})},
+          {table.find({"traced_milli_a"}), table.find({"traced_milli_b"})},
           {table.find({"memory_bytes_a"}), table.find({"memory_bytes_b"})},
           {table.find({"traffic_bytes_s_a"}), table.find({"traffic_bytes_s_b"})},
           {table.find({"spread_a"}), table.find({"spread_b"})}};
@@ -44,8 +45,8 @@ Status check_figures(const CsvTable& table, const Columns& columns) {
   if (table.cells() != table.columns())
     return fail(ErrorCode::kInvalid, fmt::format("{}: it has {} cells, and the header has {}",
                                                  table.place(), table.cells(), table.columns()));
-  for (const auto* each : {columns.batches, columns.milli, columns.memory, columns.traffic,
-                           columns.spreads, columns.alone, columns.together})
+  for (const auto* each : {columns.batches, columns.milli, columns.traced_milli, columns.memory,
+                           columns.traffic, columns.spreads, columns.alone, columns.together})
     for (int i = 0; i < 2; ++i) {
       const auto cell = table.cell(each[i]);
       const auto value = parse_number(cell);
@@ -87,6 +88,7 @@ Result<PairData> read_pairs(CsvTable& table) {
       jobs[i].model = table.cell(columns.models[i]);
       jobs[i].batch = number_at(table, columns.batches[i], 1e9);
       jobs[i].milli = number_at(table, columns.milli[i], kWholeUnit);
+      jobs[i].traced_milli = number_at(table, columns.traced_milli[i], kWholeUnit);
       jobs[i].memory_bytes = number_at(table, columns.memory[i], 1e15);
       jobs[i].traffic_bytes_s = number_at(table, columns.traffic[i], 1e15);
       noise[i] = kOfRounds * number_at(table, columns.spreads[i], 1);

@@ -9,7 +9,6 @@
 namespace tierpilot::sharing {
 namespace {
 
-constexpr double kGoal = 0.07;
 constexpr size_t kMostFolds = 500;  // of pairs of models and cards
 
 std::vector<size_t> range(size_t begin, size_t end) {
@@ -98,7 +97,7 @@ Study unsplit(const PairData& data) {
   Study study{.target = "retained speed", .rows = pair_rows(data)};
   for (const auto& sample : data.samples) study.targets.push_back(sample.retained);
   study.contenders = contenders(study.rows.front().size());
-  study.goal = kGoal;
+  study.goal = kRetainedGoal;
   return study;
 }
 
