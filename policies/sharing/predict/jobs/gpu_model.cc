@@ -72,7 +72,7 @@ GpuModel fitted(const Rows& rows) {
   std::vector<Row> work, told, resident;
   std::vector<double> busy, step, memory;
   const auto tells = [](const MeasuredTraining& row) {
-    return row.utilisation_milli >= kToldMilli;
+    return row.traced || row.utilisation_milli >= kToldMilli;
   };
   const bool none_tells = std::none_of(rows.begin(), rows.end(), tells);
   for (const auto& row : rows) {
