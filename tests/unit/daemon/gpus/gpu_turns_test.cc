@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/daemon/made_gpu.h"
+#include "tests/unit/daemon/gpus/made_gpu.h"
 
 namespace tierpilot::agent {
 namespace {
