@@ -126,7 +126,9 @@ class TreeWalk {
     auto file = handle(folder, name);
     struct stat info {};
     if (!file || ::fstat(file.get(), &info) != 0 || !S_ISDIR(info.st_mode)) return UniqueFd();
-    if (!all_folders_ && info.st_uid != from_ && info.st_uid != to_.uid) return UniqueFd();
+    const bool others_too =
+        all_folders_ && !open_.empty();  // not the top: its name may be anybody's
+    if (!others_too && info.st_uid != from_ && info.st_uid != to_.uid) return UniqueFd();
     if (auto status = change_owner(file, to_, top_); !status) {
       note(std::move(status));
       return UniqueFd();

@@ -28,9 +28,9 @@ void take_back_files(const TaskLaunch& task);
 void take_back_logs(const TaskLaunch& task);
 
 // Makes a directory and all below it `to`'s that was `from`'s, whatever modes, links and depth it
-// has, so that `to` can read and remove it. Files of others stay as they are; their folders too,
-// but for `all_folders`, which needs CAP_CHOWN. The first error is told, and what can be done is
-// done all the same.
+// has, so that `to` can read and remove it. Where the directory itself is neither's, nothing. Files
+// of others stay as they are; their folders too, but for `all_folders`, which needs CAP_CHOWN. The
+// first error is told, and what can be done is done all the same.
 Status take_over_tree(const std::filesystem::path& directory, uid_t from, uid_t to, gid_t to_group,
                       bool all_folders);
 

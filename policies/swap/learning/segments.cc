@@ -11,6 +11,7 @@ constexpr int kRuns = 8;                 // of each way: plans of what leaves ha
 constexpr int kFewRuns = 4;
 constexpr double kFaster = 0.7;     // than the step that was measured: of more worth
 constexpr double kClearGain = 1.3;  // from which a few are enough
+constexpr int kMostAdditions = 3;
 constexpr size_t kMostSteps = 256;  // more and all are forgotten: shapes that never repeat
 
 // What copies of so many bytes, out beside the forward and in beside the backward pass, add.
@@ -21,6 +22,10 @@ double copies_ns(const SegmentedStep& step, const Link& link, int64_t bytes) {
     return std::max(each - static_cast<double>(compute_ns), 0.0);
   };
   return beyond(step.forward_ns) + beyond(step.backward_ns) + 2 * kPriceOfCopies * each;
+}
+
+bool any_again(const std::unordered_map<uint64_t, bool>& again) {
+  return std::any_of(again.begin(), again.end(), [](const auto& one) { return one.second; });
 }
 
 }  // namespace
@@ -80,20 +85,25 @@ bool SegmentLearner::tells_more(const Known& known, const SegmentedStep& step, b
          computing_ns < kFaster * static_cast<double>(known.computing_ns);
 }
 
+// A place that occurs twice in a step is one decision.
+SegmentLearner::Choices SegmentLearner::choices(const SegmentedStep& step,
+                                                const std::vector<char>& chosen) const {
+  Choices found;
+  for (size_t i = 0; i < step.segments.size(); ++i) {
+    const auto& segment = step.segments[i];
+    auto& choice = found.try_emplace(segment.place, true).first->second;
+    choice = choice && segment.possible && (all_ || chosen[i]);
+  }
+  return found;
+}
+
 void SegmentLearner::measured(Known& known, const SegmentedStep& step, const Link& link) {
   const auto chosen = choose_segments(step, link);
   known.gain = chosen.gain;
   known.computing_ns = step.forward_ns + step.backward_ns;
-  known.again.clear();
+  known.again = choices(step, chosen.again);
   known.runs = 0;
-  bool any = false;
-  for (size_t i = 0; i < step.segments.size(); ++i) {
-    const auto& segment = step.segments[i];
-    // A place that occurs twice in a step is one decision.
-    auto& choice = known.again.try_emplace(segment.place, true).first->second;
-    choice = choice && segment.possible && (all_ || chosen.again[i]);
-    any = any || choice;
-  }
+  const bool any = any_again(known.again);
   known.phase = any ? (all_ ? Phase::kSettled : Phase::kWithout) : Phase::kSettled;
   known.with = any && all_;
 }
@@ -102,7 +112,9 @@ void SegmentLearner::end(const SegmentedStep* step, const Link& link, int64_t st
   auto* known = std::exchange(known_, nullptr);
   if (!known) return;
   const bool first = std::exchange(known->first, false);
-  if (step && tells_more(*known, *step, first)) return measured(*known, *step, link);
+  if (step && known->phase == Phase::kWith) known->left = *step;
+  if (step && !active(*known) && tells_more(*known, *step, first))
+    return measured(*known, *step, link);
   if (known->phase == Phase::kMeasure || known->phase == Phase::kSettled) return;
   auto& least = known->phase == Phase::kWith ? known->least_with_ns : known->least_without_ns;
   if (fits) least = least == 0 ? step_ns : std::min(least, step_ns);
@@ -112,10 +124,34 @@ void SegmentLearner::end(const SegmentedStep* step, const Link& link, int64_t st
     known->phase = Phase::kWith;
     return;
   }
+  if (adds(*known, link)) return;
   known->phase = Phase::kSettled;
+  known->left.reset();
   // Where neither way kept to the budget, the one that needs less.
   known->with = known->least_without_ns == 0 ||
                 (known->least_with_ns > 0 && known->least_with_ns < known->least_without_ns);
+}
+
+// How much is over the budget is reckoned before anything is computed again. A step with it shows
+// what is still to be copied; more of the segments are tried then, and kept where that is faster.
+bool SegmentLearner::adds(Known& known, const Link& link) const {
+  const auto is_less = [](int64_t a_ns, int64_t b_ns) {
+    return a_ns > 0 && (b_ns == 0 || a_ns < b_ns);
+  };
+  if (known.additions > 0 && !is_less(known.least_with_ns, known.least_before_ns)) {
+    known.again = std::exchange(known.before, {});
+    known.least_with_ns = known.least_before_ns;
+    return false;
+  }
+  if (all_ || !known.left || known.additions >= kMostAdditions) return false;
+  auto more = known.again;
+  for (const auto& [place, again] : choices(*known.left, choose_segments(*known.left, link).again))
+    if (again) more[place] = true;
+  if (more == known.again) return false;
+  ++known.additions;
+  known.before = std::exchange(known.again, std::move(more));
+  known.least_before_ns = std::exchange(known.least_with_ns, 0);
+  return true;
 }
 
 // A few runs tell a large difference. That the way without is so much slower is an estimate as long

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -38,7 +39,7 @@ struct SegmentChoice {
 SegmentChoice choose_segments(const SegmentedStep& step, const Link& link);
 
 // Remembers what to do in steps that begin alike, and holds the choice to what steps really took:
-// without it, and with it.
+// without it, with it, and with more, where steps with it show that there is still much to copy.
 class SegmentLearner {
  public:
   // Rules: "swap" (by choose_segments), "checkpoint" (all that is possible); any other: none.
@@ -48,7 +49,8 @@ class SegmentLearner {
   bool begin(uint64_t place);
   bool in_step() const { return known_ != nullptr; }
   bool recomputes() const { return known_ && active(*known_); }
-  // The step is over. `measured`: its segments and bytes are known, as none was computed again.
+  // The step is over. `measured`: its segments and bytes are known; of those that were computed
+  // again, that they free nothing more.
   void end(const SegmentedStep* measured, const Link& link, int64_t step_ns, bool fits);
   // What is settled, for the next run; and what another run had settled.
   std::vector<KeptSegments> kept() const;
@@ -56,21 +58,28 @@ class SegmentLearner {
 
  private:
   enum class Phase : uint8_t { kMeasure, kWithout, kWith, kSettled };
+  using Choices = std::unordered_map<uint64_t, bool>;  // whether again, by place
   struct Known {
     Phase phase = Phase::kMeasure;
-    bool restored = false;                       // of another run
-    std::unordered_map<uint64_t, bool> again{};  // by place
-    double gain = 1;                             // time without over time with it, as estimated
-    bool first = true;                           // its first step, which is slow, has not been
+    bool restored = false;  // of another run
+    Choices again{};
+    double gain = 1;    // time without over time with it, as estimated
+    bool first = true;  // its first step, which is slow, has not been
     int64_t computing_ns = std::numeric_limits<int64_t>::max();  // of the step that was measured
     int runs = 0;
     int64_t least_without_ns = 0, least_with_ns = 0;  // 0: never fitted
     bool with = false;                                // once settled
+    std::optional<SegmentedStep> left{};              // with it: what others would free yet
+    int additions = 0;
+    Choices before{};  // the last of them
+    int64_t least_before_ns = 0;
   };
   bool active(const Known& known) const;
   bool tells_more(const Known& known, const SegmentedStep& step, bool first) const;
   bool is_clear(const Known& known) const;
+  Choices choices(const SegmentedStep& step, const std::vector<char>& chosen) const;
   void measured(Known& known, const SegmentedStep& step, const Link& link);
+  bool adds(Known& known, const Link& link) const;
 
   const bool learns_, all_;
   std::unordered_map<uint64_t, Known> by_first_;  // by a step's first segment

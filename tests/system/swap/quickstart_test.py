@@ -4,10 +4,13 @@
 Arguments: the demo's folder, the Python module's, libtierpilot-swap, tierpilot-swap.
 """
 import json
+import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import xml.dom.minidom
 
 DEMO, MODULES, LIBRARY, PROGRAM = sys.argv[1:]
@@ -17,17 +20,53 @@ POLICY_KEYS = {
 }
 
 
-def run(*options):
-    command = [
+def command(*options):
+    return [
         sys.executable, f"{DEMO}/demo.py", f"--modules={MODULES}", f"--library={LIBRARY}",
-        f"--program={PROGRAM}", "--blocks=1", "--iterations=5", *options,
+        f"--program={PROGRAM}", "--blocks=1", *options,
     ]
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=500)
+
+
+def run(*options):
+    said = command("--iterations=5", *options)
+    return subprocess.run(said, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=500)
 
 
 def check(condition, text):
     if not condition:
         sys.exit(f"failed: {text}")
+
+
+def children_of(process):
+    with open(f"/proc/{process.pid}/task/{process.pid}/children") as listed:
+        return [int(pid) for pid in listed.read().split()]
+
+
+def is_there(pid):
+    """And no zombie, which is gone but for who asks how it ended."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def check_ctrl_c():
+    """As a terminal sends it: to the whole group."""
+    running = subprocess.Popen(command("--iterations=10000", "--batch=64", "--budget=1GiB"), start_new_session=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    until = time.monotonic() + 120
+    while len(trainings := children_of(running)) < 2 and time.monotonic() < until:
+        time.sleep(0.1)
+    check(len(trainings) == 2, "no trainings begin")
+    time.sleep(5)
+    os.killpg(running.pid, signal.SIGINT)
+    said, _ = running.communicate(timeout=100)
+    check(running.returncode == 130, f"status {running.returncode} after Ctrl-C: {said}")
+    check("Traceback" not in said and "KeyboardInterrupt" not in said, f"after Ctrl-C: {said}")
+    while any(map(is_there, trainings)) and time.monotonic() < until + 60:
+        time.sleep(0.1)
+    check(not any(map(is_there, trainings)), "trainings are left after Ctrl-C")
 
 
 def main():
@@ -60,6 +99,7 @@ def main():
         check(not any(policy["fits"] for policy in said["policies"]), "nothing fits in 16 MiB")
 
         check(run("--batch=0").returncode == 2, "a batch of nothing")
+        check_ctrl_c()
 
 
 if __name__ == "__main__":

@@ -197,6 +197,13 @@ TEST_F(UsersTest, AFolderOfSomebodyElsesIsNotGiven) {
   EXPECT_EQ(status_of(given).st_uid, kStranger);
 }
 
+TEST_F(UsersTest, AFolderOfSomebodyElsesIsNotTakenBack) {
+  const fs::path given = folder_->path("strangers-folder");
+  ASSERT_EQ(status_of(given).st_uid, kStranger);
+  EXPECT_TRUE(take_over_tree(given, kFirst, ::geteuid(), ::getegid(), true));
+  EXPECT_EQ(status_of(given).st_uid, kStranger);
+}
+
 TEST_F(UsersTest, WhatIsForgedClearsNobodyElsesFilesAway) {
   EXPECT_TRUE(fs::exists(stranger_));
   EXPECT_EQ(status_of(fs::path(folder_->path("elsewhere")) / kWorkFolder).st_uid, kStranger);

@@ -107,7 +107,10 @@ def main():
             said = training.step()
         else:
             said = {"step": training.swap.last_step(), "tiers": training.swap.tiers()}
-        print(json.dumps(said), flush=True)
+        try:
+            print(json.dumps(said), flush=True)
+        except BrokenPipeError:
+            os._exit(0)  # who asked is gone, and what Python flushes at its end would fail again
 
 
 if __name__ == "__main__":

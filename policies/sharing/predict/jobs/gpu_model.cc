@@ -30,6 +30,12 @@ double known(double figure, double usual) {
   return figure > 0 ? figure : usual;
 }
 
+// As many of bytes of memory as of operations: with 1.43 times the bytes per second and the same
+// operations the same trainings took 5 % less of an H200 than of an H100.
+double moved_bytes_per_s(double ops_per_s, double bytes_per_s) {
+  return std::sqrt(bytes_per_s * ops_per_s * (kUsualBytes / kUsualOps));
+}
+
 // Sums of costs see the columns of work and the calls of recurrent layers. What they leave is
 // corrected by totals of the model, and by trees, which see all.
 std::unique_ptr<Regressor> make_time_regressor() {
@@ -66,7 +72,7 @@ GpuModel fitted(const Rows& rows) {
   std::vector<Row> work, told, resident;
   std::vector<double> busy, step, memory;
   const auto tells = [](const MeasuredTraining& row) {
-    return row.utilisation_milli >= kToldMilli;
+    return row.traced || row.utilisation_milli >= kToldMilli;
   };
   const bool none_tells = std::none_of(rows.begin(), rows.end(), tells);
   for (const auto& row : rows) {
@@ -158,7 +164,7 @@ std::string GpuModel::unlike_why(const GpuFeatures& gpu) const {
 
 Row gpu_row(const ModelCard& card, const GpuFeatures& gpu) {
   const double ops = known(gpu.float32_ops_per_s(), kUsualOps);
-  const double bytes = known(gpu.memory_bytes_per_s(), kUsualBytes);
+  const double bytes = moved_bytes_per_s(ops, known(gpu.memory_bytes_per_s(), kUsualBytes));
   Row row = work_row(card);
   const auto& parts = work_parts();
   for (size_t i = 0; i < row.size(); ++i) switch (parts[i].kind) {

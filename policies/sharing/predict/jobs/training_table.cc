@@ -53,7 +53,8 @@ class Reader {
                          .busy_s = needed("busy_s"),
                          .calibration_s = needed("calibration_s"),
                          .gpu = gpu(),
-                         .step_s = figure("step_s")};
+                         .step_s = figure("step_s"),
+                         .traced = figure("kernels") > 0};
     if (row.gpu) needed("step_s");
     if (row.card.batch == 0) missing_ = "batch";
     if (row.architecture.empty()) missing_ = "architecture";

@@ -22,6 +22,7 @@ struct MeasuredTraining {
   double calibration_s = 0;          // how long a fixed piece of work took a core meanwhile
   std::optional<GpuFeatures> gpu{};  // that it ran on; nothing: on a core
   double step_s = 0;                 // on a GPU: of an iteration whose data is there
+  bool traced = false;               // busy_s is of kernels, not of a driver's whole percents
 };
 
 struct TrainingTable {
