@@ -4,9 +4,9 @@
 //   gpus   a UUID a line: the devices, at most 16
 //   xids   "UUID NUMBER" a line, appended: an Xid error happens
 //   lost   a UUID a line: these devices do not answer, as long as they stand there
-//   clients  "UUID PID BYTES" a line: the process computes on the device, as much as its first
-//            thread uses of a CPU, and has so much of its memory; through MPS where it has
-//            CUDA_MPS_PIPE_DIRECTORY: then it is in both lists, as drivers have it
+//   clients  "UUID PID BYTES" a line: the process computes on the device, whenever its first
+//            thread uses a CPU or waits for one, and has so much of its memory; through MPS where it
+//            has CUDA_MPS_PIPE_DIRECTORY: then it is in both lists, as drivers have it
 //   kinds  "UUID NAME CAPABILITY_MAJOR MINOR CORES SM_MHZ MEMORY_MHZ BUS_BITS MEMORY_BYTES" a line:
 //            of what kind the device is; else nothing but its memory is known
 //   temperatures  "UUID CELSIUS" a line; others do not tell theirs
@@ -287,14 +287,15 @@ int nvmlDeviceGetMPSComputeRunningProcesses_v3(void* device, unsigned* count, Pr
   return *count = list_clients(device, infos, *count, 1), kSuccess;
 }
 
-static unsigned long long cpu_ns_of(unsigned pid) {
+// Other work on the machine does not change it.
+static unsigned long long wanted_cpu_ns_of(unsigned pid) {
   char path[64];
-  unsigned long long ns = 0;
+  unsigned long long ran_ns = 0, waited_ns = 0;
   snprintf(path, sizeof path, "/proc/%u/schedstat", pid);
   FILE* file = fopen(path, "re");
-  if (file && fscanf(file, "%llu", &ns) != 1) ns = 0;
+  if (file && fscanf(file, "%llu %llu", &ran_ns, &waited_ns) != 2) ran_ns = waited_ns = 0;
   if (file) fclose(file);
-  return ns;
+  return ran_ns + waited_ns;
 }
 
 static Seen* seen_of(unsigned pid) {
@@ -319,7 +320,7 @@ int nvmlDeviceGetProcessUtilization(void* device, ProcessSample* samples, unsign
   for (unsigned i = 0; i < clients && taken < *count; ++i) {
     Seen* seen = seen_of(infos[i].pid);
     if (!seen || (seen->pid && now_us - seen->at_us < 100000)) continue;
-    const unsigned long long cpu_ns = cpu_ns_of(infos[i].pid);
+    const unsigned long long cpu_ns = wanted_cpu_ns_of(infos[i].pid);
     if (seen->pid) {
       unsigned long long sm = (cpu_ns - seen->cpu_ns) / 10 / (now_us - seen->at_us);
       samples[taken++] =

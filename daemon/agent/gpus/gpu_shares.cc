@@ -19,6 +19,11 @@ const GpuShares::Unit* GpuShares::unit(const std::string& gpu) const {
   return found == units_.end() ? nullptr : &*found;
 }
 
+const GpuShares::Unit* GpuShares::mps_unit(const std::string& gpu) const {
+  const auto* known = unit(gpu);
+  return known && !known->mps_folder.empty() ? known : nullptr;
+}
+
 // What it may come to have while it runs: MPS asks each client once, when it begins.
 static uint32_t begins_with(const UnitPart& part) {
   return std::clamp(std::max(part.milli, part.most_milli), 1u, kWhole);
@@ -29,12 +34,12 @@ std::vector<std::pair<std::string, std::string>> GpuShares::environment(
   std::vector<std::pair<std::string, std::string>> env{{"CUDA_VISIBLE_DEVICES", gpu}};
   if (part.memory_bytes > 0)
     env.emplace_back("TIERPILOT_GPU_MEMORY", std::to_string(part.memory_bytes));
-  const auto* known = unit(gpu);
-  if (!known || known->mps_folder.empty()) return env;
+  const auto* known = mps_unit(gpu);
+  if (!known) return env;
   auto client = MpsControl::client_env(known->mps_folder);
   env.insert(env.end(), client.begin(), client.end());
   env.emplace_back("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
-                   std::to_string((begins_with(part) + 9) / 10));
+                   std::to_string(mps_part(begins_with(part), known->multiprocessors).percent));
   if (part.memory_bytes > 0)  // of the only device that it sees
     env.emplace_back("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
                      fmt::format("0={}M", std::max<uint64_t>(1, part.memory_bytes >> 20)));
@@ -46,8 +51,10 @@ void GpuShares::launched(AttemptId attempt, const std::string& gpu, const UnitPa
   running.attempt = attempt;
   running.gpu = gpu;
   running.part = part;
-  const auto* known = unit(gpu);
-  if (known && !known->mps_folder.empty()) running.clients_milli = begins_with(part);
+  if (const auto* known = mps_unit(gpu)) {
+    running.began_milli = begins_with(part);
+    running.clients_milli = mps_part(running.began_milli, known->multiprocessors).milli;
+  }
   say_idle(gpu);
 }
 
@@ -75,8 +82,8 @@ void GpuShares::let_go(AttemptId attempt) {
 
 void GpuShares::settle(AttemptId attempt, std::function<void()> done) {
   const auto found = running_.find(attempt);
-  const auto* known = found == running_.end() ? nullptr : unit(found->second.gpu);
-  if (!known || known->mps_folder.empty() || found->second.end) return done();
+  const auto* known = found == running_.end() ? nullptr : mps_unit(found->second.gpu);
+  if (!known || found->second.end) return done();
   const uint64_t answer = hooks_.ask(known->gpu);
   if (answer == 0) return done();
   waiting_.push_back({known->gpu, answer, std::move(done)});
@@ -166,11 +173,13 @@ void GpuShares::looked(const GpuLook& look) {
                                     "all that compute there",
                                     look.gpu));
   }
-  for (const auto& [attempt, used_ns] : use_of(look)) {
+  const auto use = use_of(look);
+  for (const auto& [attempt, used_ns] : use) {
     auto& running = running_.at(attempt);
     see_memory(running, look);
     see_use(running, look, used_ns);
   }
+  see_turns(look, use);
   take_turns();
   auto waiting = std::exchange(waiting_, {});
   for (auto& one : waiting)
@@ -191,16 +200,16 @@ void GpuShares::see_use(Running& running, const GpuLook& look, int64_t used_ns) 
                      });
   }
   join_turns(running);
-  // With MPS it is an estimate, and what its kernels do in others' turns hurts nobody.
-  const auto turns = turns_.find(running.gpu);
-  if (look.unmeasured.empty() && turns != turns_.end())
-    turns->second.used(running.attempt, used_ns);
 }
 
-std::string GpuShares::turns_of(const Running& running) const {
-  const auto* known = unit(running.gpu);
-  if (known && known->mps_folder.empty()) return running.gpu;
-  return fmt::format("{}/{}.{}", running.gpu, running.attempt.task, running.attempt.attempt);
+void GpuShares::see_turns(const GpuLook& look, const std::map<AttemptId, int64_t>& use) {
+  const auto turns = turns_.find(look.gpu);
+  if (turns == turns_.end()) return;
+  advance(turns->second);
+  if (look.unmeasured.empty())
+    turns->second.used(use);
+  else
+    turns->second.unmeasured();
 }
 
 // On a busy machine signals come late, and not to what was forked meanwhile.
@@ -211,7 +220,7 @@ bool GpuShares::runs_on(const Running& running) const {
   return true;
 }
 
-void GpuShares::advance(GpuTurns& turns) {
+void GpuShares::advance(GpuSchedule& turns) {
   const int64_t now_ns = clock_.boot_ns();
   if (const auto last = turns.leaves(now_ns))
     if (const auto found = running_.find(*last); found != running_.end() && found->second.stands)
@@ -219,16 +228,19 @@ void GpuShares::advance(GpuTurns& turns) {
   turns.advance(now_ns);
 }
 
+// With MPS use is an estimate, and what its kernels do in others' turns hurts nobody.
 void GpuShares::join_turns(Running& running) {
   if (running.ending || !running.on_gpu) return;
-  const uint64_t milli = uint64_t{running.part.milli} * kWhole / running.clients_milli;
-  auto& turns = turns_[turns_of(running)];
+  auto& turns = turns_[running.gpu];
   advance(turns);
-  turns.set(running.attempt, static_cast<uint32_t>(std::min<uint64_t>(milli, kWhole)));
+  const uint32_t milli = running.part.milli;
+  if (!mps_unit(running.gpu)) return turns.set(running.attempt, milli);
+  const bool as_it_began = milli >= running.began_milli;
+  turns.set_beside(running.attempt, as_it_began ? kWhole : milli * kWhole / running.clients_milli);
 }
 
 void GpuShares::leave_turns(Running& running) {
-  const auto turns = turns_.find(turns_of(running));
+  const auto turns = turns_.find(running.gpu);
   if (turns == turns_.end()) return;
   advance(turns->second);
   turns->second.remove(running.attempt);
@@ -237,7 +249,7 @@ void GpuShares::leave_turns(Running& running) {
 
 void GpuShares::take_turns() {
   int64_t due_ns = GpuTurns::kNever_ns;
-  for (auto& [name, turns] : turns_) {
+  for (auto& [gpu, turns] : turns_) {
     advance(turns);
     due_ns = std::min(due_ns, turns.next_ns());
   }
@@ -245,9 +257,9 @@ void GpuShares::take_turns() {
   // returns, and what it holds there is of its own context.
   for (const bool still : {true, false})
     for (auto& [attempt, running] : running_) {
-      const auto turns = turns_.find(turns_of(running));
+      const auto turns = turns_.find(running.gpu);
       if (turns == turns_.end() || !turns->second.has(attempt)) continue;
-      const bool may_run = turns->second.runs() == attempt;
+      const bool may_run = turns->second.runs(attempt);
       if (may_run != still && running.stands != still) stand(running, still);
     }
   wake_at(due_ns);
@@ -280,7 +292,7 @@ void GpuShares::see_memory(Running& running, const GpuLook& look) {
       bytes += has->second;
   running.peak_bytes = std::max(running.peak_bytes, bytes);
   // MPS refuses what is beyond the share by itself.
-  if (unit(look.gpu)->mps_folder.empty()) check_memory(running, running.attempt, bytes);
+  if (!mps_unit(look.gpu)) check_memory(running, running.attempt, bytes);
 }
 
 void GpuShares::check_memory(Running& running, AttemptId attempt, uint64_t bytes) {

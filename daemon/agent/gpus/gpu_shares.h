@@ -1,9 +1,9 @@
 // Attempts with parts of GPUs: what they are told of theirs, what they used, and that they keep to
 // it. Of compute MPS gives each a part of the GPU's multiprocessors; that part is fixed when a
 // client begins, so that one with less later has turns of its own, in which others may run as well.
-// Where there is no MPS all on a GPU take turns, and who has none stands still. Of memory MPS
-// refuses what is too much; elsewhere who has taken more is ended. Owned by the event loop's
-// thread.
+// Where there is no MPS those that want all of a GPU take turns on it, and who has none stands
+// still (gpu_schedule.h). Of memory MPS refuses what is too much; elsewhere who has taken more is
+// ended. Owned by the event loop's thread.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@
 
 #include "base/clock.h"
 #include "daemon/agent/gpus/gpu_poll.h"
-#include "daemon/agent/gpus/gpu_turns.h"
+#include "daemon/agent/gpus/gpu_schedule.h"
+#include "daemon/agent/gpus/mps_part.h"
 #include "daemon/agent/node/model.h"
 #include "daemon/agent/tasks/task_processes.h"
 #include "rpc/event_loop.h"
@@ -36,6 +37,7 @@ class GpuShares {
   struct Unit {
     std::string gpu;                   // UUID
     std::filesystem::path mps_folder;  // empty: without MPS
+    uint32_t multiprocessors = 0;      // 0: not known
   };
   struct Hooks {
     // The attempt is to end at once.
@@ -91,7 +93,8 @@ class GpuShares {
     std::string gpu;
     UnitPart part;
     TaskProcesses processes;
-    uint32_t clients_milli = 1000;  // of the multiprocessors, since it began
+    uint32_t began_milli = 1000;    // of compute, that it has been given to the end
+    uint32_t clients_milli = 1000;  // of the multiprocessors, that MPS has made of it
     bool on_gpu = false;            // before that it has no kernels that could disturb others
     uint64_t used_ns = 0;
     uint64_t peak_bytes = 0;
@@ -108,16 +111,16 @@ class GpuShares {
   };
 
   const Unit* unit(const std::string& gpu) const;
+  const Unit* mps_unit(const std::string& gpu) const;  // nothing: without MPS
   // Of each attempt on the GPU, by what its processes and the servers of MPS used.
   std::map<AttemptId, int64_t> use_of(const GpuLook& look) const;
   void see_memory(Running& running, const GpuLook& look);
   void check_memory(Running& running, AttemptId attempt, uint64_t bytes);
   void see_use(Running& running, const GpuLook& look, int64_t used_ns);
-  // Those whose turns exclude each other's have the same.
-  std::string turns_of(const Running& running) const;
+  void see_turns(const GpuLook& look, const std::map<AttemptId, int64_t>& use);
   void join_turns(Running& running);
   void leave_turns(Running& running);
-  void advance(GpuTurns& turns);
+  void advance(GpuSchedule& turns);
   bool runs_on(const Running& running) const;
   // Stops and continues, and looks again when the next turn is due.
   void take_turns();
@@ -135,8 +138,8 @@ class GpuShares {
   const Clock& clock_;
   const Hooks hooks_;
   std::map<AttemptId, Running> running_;
-  std::map<std::string, GpuTurns> turns_;
-  int64_t due_ns_ = GpuTurns::kNever_ns;  // of the timer that counts
+  std::map<std::string, GpuSchedule> turns_;  // by GPU
+  int64_t due_ns_ = GpuTurns::kNever_ns;      // of the timer that counts
   std::vector<Waiting> waiting_;
   std::map<std::string, std::string> unmeasured_;  // by GPU, as told last
   uint64_t server_faults_ = 0, control_starts_ = 0, stops_ = 0;

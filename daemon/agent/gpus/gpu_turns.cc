@@ -140,6 +140,17 @@ void GpuTurns::begin_turn() {
   turn_ = Turn{.attempt = attempt, .stop_ns = next_ns_};
 }
 
+void GpuTurns::others_used(AttemptId attempt, int64_t others_ns) {
+  const auto found = members_.find(attempt);
+  if (found == members_.end()) return;
+  auto& member = found->second;
+  const int64_t lost_ns =
+      std::clamp<int64_t>(others_ns, 0, std::max<int64_t>(0, member.charged_ns));
+  member.charged_ns -= lost_ns;
+  member.credit_ns += lost_ns;
+  bound(member);
+}
+
 void GpuTurns::used(AttemptId attempt, int64_t used_ns) {
   const auto found = members_.find(attempt);
   if (found == members_.end()) return;

@@ -40,6 +40,8 @@ class GpuTurns {
   void runs_on(int64_t now_ns);
 
   // Of the GPU's time, by the driver's samples, which may come late: since it was last told.
+  // Those that take no turns here took so much of its turns, which it has later.
+  void others_used(AttemptId attempt, int64_t others_ns);
   void used(AttemptId attempt, int64_t used_ns);
 
  private:

@@ -31,7 +31,7 @@ Status Node::Parts::share_gpus() {
     const bool mps = !program->empty();
     const auto folder = mps ? config.work_dir / "mps" / gpu.uuid : std::filesystem::path();
     shared_units.push_back({wanted.cpus, gpu.uuid});
-    units.push_back({gpu.uuid, folder});
+    units.push_back({gpu.uuid, folder, multiprocessors_of(gpu)});
     spdlog::info(
         "GPU {} is shared, {}", gpu.uuid,
         mps ? "by MPS" : "in turns: MPS is off, not installed, or not for tasks of several users");

@@ -21,6 +21,11 @@ constexpr const char* kClient =
     "'CUDA|TIERPILOT_(GPU|SWAP)'; "
     "while [ ! -e $FAKE_NVML/gate ]; do [ -e $FAKE_NVML/fail-$2 ] && exit 3; done; exit 0";
 
+// Computes for a small part of the time, and waits for its host otherwise.
+constexpr const char* kLightClient =
+    "echo $CUDA_VISIBLE_DEVICES $$ $1 >> $FAKE_NVML/clients; "
+    "while [ ! -e $FAKE_NVML/gate ]; do sleep 0.1; done; exit 0";
+
 // Of a process that computes whenever it is let: time that it ran or waited for a CPU, which other
 // work on the machine does not change.
 int64_t wanted_ns(pid_t process) {
@@ -38,10 +43,11 @@ bool stands(pid_t process) {
 
 class GpuShare : public testing::Test {
  protected:
-  void start(const std::string& mps) {
+  void start(const std::string& mps, const std::string& kinds = {}) {
     if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
     driver_ = std::make_unique<TempFolder>(std::filesystem::temp_directory_path());
     tell("gpus", "GPU-a\nGPU-b\n");
+    tell("kinds", kinds);
     ::setenv("FAKE_NVML", driver_->path().c_str(), 1);
     ::setenv("LD_LIBRARY_PATH", program("TIERPILOT_TEST_FAKE_NVML").c_str(), 1);
     cluster_ = std::make_unique<Cluster>(ClusterOptions{
@@ -64,11 +70,11 @@ class GpuShare : public testing::Test {
     return Json::parse(answer.out, nullptr, false);
   }
   uint64_t submit(const std::string& share, const std::string& name, uint64_t bytes = 1 << 20,
-                  const std::string& swap_room = "0") {
+                  const std::string& swap_room = "0", const char* program = kClient) {
     const auto made =
         json({"task", "submit", "--share", share, "--engine", "gpu", "--name", name, "--swap-room",
               swap_room, "--env", "FAKE_NVML=" + driver_->path().string(), "--", "sh", "-c",
-              kClient, "sh", std::to_string(bytes), name});
+              program, "sh", std::to_string(bytes), name});
     if (made.is_object()) return made["tasks"][0]["id"].get<uint64_t>();
     throw std::runtime_error("the task was not taken");
   }
@@ -116,13 +122,13 @@ class GpuShare : public testing::Test {
 };
 
 TEST_F(GpuShare, TwoTasksHavePartsOfOneGpuAndSeeItThroughMps) {
-  start("always");
+  start("always", "GPU-a H200 9 0 16896 1980 3201 6016 150754820096\n");
   if (!cluster_) return;
   const auto a = submit("300:2GiB", "a"), b = submit("500", "b");
   ASSERT_TRUE(eventually([&] { return runs(a) && runs(b); })) << shown(a).dump(2);
   const auto seen = said(a);
   EXPECT_NE(seen.find("CUDA_VISIBLE_DEVICES=GPU-a\n"), seen.npos) << seen;
-  EXPECT_NE(seen.find("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=30\n"), seen.npos) << seen;
+  EXPECT_NE(seen.find("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=31\n"), seen.npos) << seen;
   EXPECT_NE(seen.find("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=2048M\n"), seen.npos) << seen;
   EXPECT_NE(seen.find("CUDA_MPS_PIPE_DIRECTORY="), seen.npos) << seen;
   EXPECT_NE(said(b).find("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50\n"), std::string::npos);
@@ -265,6 +271,33 @@ TEST_F(GpuShare, WithoutMpsTheyTakeTurnsAndEachHasItsShareOfItsSpeedAlone) {
   EXPECT_LE(together, looks / 100) << looks << " looks";
   tell("gate", "");
   EXPECT_TRUE(is(a, "succeeded") && is(b, "succeeded"));
+}
+
+TEST_F(GpuShare, WithoutMpsWhoUsesNoMoreThanItsShareIsNotStopped) {
+  start("never");
+  if (!cluster_) return;
+  const auto light = submit("300", "light", 2 << 20, "0", kLightClient);
+  const pid_t process = client(2 << 20);
+  // It takes exclusive turns until it is known what it uses.
+  ASSERT_TRUE(eventually([&] { return stands(process); }));
+  const auto heavy = submit("600", "heavy", 3 << 20);
+  const pid_t other = client(3 << 20);
+  ASSERT_TRUE(eventually([&] { return stands(other); }));
+  const auto ran_for = [&](std::chrono::seconds window) {
+    const auto end = std::chrono::steady_clock::now() + window;
+    while (std::chrono::steady_clock::now() < end) {
+      if (stands(process)) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
+  };
+  EXPECT_TRUE(eventually([&] { return ran_for(std::chrono::seconds(5)); }));
+  EXPECT_TRUE(eventually([&] { return stands(other); })) << "the other keeps to its share";
+  const auto used = shown(light)["unit_share"]["used_milli"];
+  ASSERT_TRUE(used.is_number());
+  EXPECT_LE(used.get<double>(), 300);
+  tell("gate", "");
+  EXPECT_TRUE(is(light, "succeeded") && is(heavy, "succeeded"));
 }
 
 TEST_F(GpuShare, WhoWasOnALostGpuWaitsForIt) {
