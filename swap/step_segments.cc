@@ -39,6 +39,7 @@ void StepSegments::finish(const StepEnd& seen, int64_t room_bytes, const Link& l
   const bool observed = seen.step.other_bytes.size() == times.size();
   if (!observed) return learner_.end(nullptr, link, seen.cost_ns(), fits);
   step.over_bytes = seen.step.kept_bytes() - room_bytes;
+  step.room_bytes = room_bytes;
   for (size_t at = 0; at < times.size(); ++at)
     (at < seen.step.saves.size() ? step.forward_ns : step.backward_ns) += times[at];
   learner_.end(&step, link, seen.cost_ns(), fits);

@@ -34,8 +34,11 @@ SegmentChoice choose_segments(const SegmentedStep& step, const Link& link) {
   SegmentChoice choice{.again = std::vector<char>(step.segments.size())};
   if (step.over_bytes <= 0) return choice;
   std::vector<size_t> order;
-  for (size_t i = 0; i < step.segments.size(); ++i)
-    if (step.segments[i].possible && step.segments[i].freed_bytes > 0) order.push_back(i);
+  for (size_t i = 0; i < step.segments.size(); ++i) {
+    const auto freed_bytes = step.segments[i].freed_bytes;
+    const bool fits_at_once = freed_bytes <= step.room_bytes / 2;
+    if (step.segments[i].possible && freed_bytes > 0 && fits_at_once) order.push_back(i);
+  }
   const auto price = [&](size_t i) {
     return static_cast<double>(step.segments[i].compute_ns) /
            static_cast<double>(step.segments[i].freed_bytes);

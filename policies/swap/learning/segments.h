@@ -25,7 +25,8 @@ struct Segment {
 
 struct SegmentedStep {
   std::vector<Segment> segments{};
-  int64_t over_bytes = 0;                   // over the budget, where everything stays
+  int64_t over_bytes = 0;  // over the budget, where everything stays
+  int64_t room_bytes = std::numeric_limits<int64_t>::max();  // that the device has for them
   int64_t forward_ns = 0, backward_ns = 0;  // of computing; copies out and in run beside them
 };
 
@@ -35,7 +36,9 @@ struct SegmentChoice {
 };
 
 // Those to be computed again: the cheapest for their bytes, as many as make the estimated step
-// shortest. None where everything fits. Without a link, as many as it takes.
+// shortest. None where everything fits. Without a link, as many as it takes. What a segment saves
+// is there at once when it has been computed again, beside its inputs and their gradients: none of
+// which that takes more than half of the room.
 SegmentChoice choose_segments(const SegmentedStep& step, const Link& link);
 
 // Remembers what to do in steps that begin alike, and holds the choice to what steps really took:

@@ -50,6 +50,14 @@ TEST(Segments, WhatCannotBeOrFreesNothingIsLeftOut) {
   EXPECT_EQ(choose_segments(step, {}).again, (std::vector<char>{0, 0, 1}));
 }
 
+TEST(Segments, WhatDoesNotComeBackAtOnceIsNotComputedAgain) {
+  auto step = step_of(90 * kMb);
+  step.segments[1].freed_bytes = 30 * kMb;
+  step.room_bytes = 50 * kMb;
+  EXPECT_EQ(choose_segments(step, {}).again, (std::vector<char>{1, 0, 1}));
+  EXPECT_EQ(choose_segments(step, {.gb_per_s = 0.1}).again, (std::vector<char>{1, 0, 1}));
+}
+
 struct Trainer {
   SegmentLearner learner{true, false};
   double gb_per_s = 1;
