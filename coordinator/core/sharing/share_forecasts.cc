@@ -139,8 +139,7 @@ std::optional<ShareForecast> ShareForecasts::by_card(const TaskSpec& spec, const
                          "its model card",
                          true,
                          said.traffic_bytes_s,
-                         static_cast<double>(milli_of_unit(said.milli, unit)),
-                         said.iteration_s * std::exp(correction.ln)};
+                         static_cast<double>(milli_of_unit(said.milli, unit))};
   auto& predicted = forecast.predicted;
   // What it hardly ever takes is no reason to leave it out where it fits as it usually does.
   const auto whole = unit.gpu.memory_bytes;

@@ -125,7 +125,6 @@ void ShareRecord::measure_pace(double now_s, const JobPoint& report) {
   if (!begins && report.iteration > pace_from_)
     iteration_s_ = averaged(
         iteration_s_, window_s * speed() / static_cast<double>(report.iteration - pace_from_));
-  if (iteration_s_) follow(about_iteration_s_, *iteration_s_);
   pace_from_s_ = now_s;
   pace_from_ = report.iteration;
 }

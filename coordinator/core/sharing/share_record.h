@@ -18,7 +18,6 @@ struct ShareForecast {
   // As it is thought to be alone, while predicted.milli is what it is to have; 0: not known, as
   // where its user alone tells of it.
   double use_milli = 0;
-  double iteration_s = 0;
 };
 
 class ShareRecord {
@@ -46,12 +45,8 @@ class ShareRecord {
   double elapsed_s(double now_s) const { return started_s_ ? now_s - *started_s_ : 0; }
   // What it would use if nothing held it back, by what was measured.
   uint32_t need_milli() const { return need_milli_; }
-  // The same without a margin, and what an iteration takes if nothing holds it back: about as it
-  // was measured, else as foretold; 0: not known.
+  // The same without a margin: about as it was measured, else as foretold; 0: not known.
   double use_milli() const { return about_milli_ > 0 ? about_milli_ : forecast_.use_milli; }
-  double iteration_s() const {
-    return about_iteration_s_ > 0 ? about_iteration_s_ : forecast_.iteration_s;
-  }
   std::optional<double> used_milli() const { return used_milli_; }  // lately
   // Over the whole run; 0: not known.
   double mean_milli() const { return counted_s_ > 0 ? counted_milli_s_ / counted_s_ : 0; }
@@ -94,9 +89,9 @@ class ShareRecord {
   std::optional<double> wanted_milli_;
   double counted_s_ = 0, counted_milli_s_ = 0;
   std::optional<double> iteration_s_;  // of one, if nothing held it back
-  // The newest of both, held until they are a tenth off: by them neighbours are thought to take
+  // The newest that is wanted, held until it is a tenth off: by it neighbours are thought to take
   // more or less, and a pace that is measured begins anew when that changes.
-  double about_milli_ = 0, about_iteration_s_ = 0;
+  double about_milli_ = 0;
   double pace_from_s_ = 0;
   uint64_t pace_from_ = 0;
   uint64_t iteration_ = 0, iterations_ = 0;

@@ -22,12 +22,11 @@ JobClass class_of(const TaskSpec& spec) {
 
 // Of cores what it is to have counts as its use, of GPUs only what is known of it.
 sharing::Sharer as_sharer(const TaskSpec& spec, const ShareForecast& forecast, uint32_t need_milli,
-                          double use_milli, double iteration_s) {
+                          double use_milli) {
   const bool on_gpu = spec.has_gpu_share();
   return {.name = spec.name,
           .on = on_gpu ? sharing::UnitKind::kGpu : sharing::UnitKind::kCores,
           .milli = on_gpu ? use_milli : need_milli,
-          .iteration_s = iteration_s,
           .memory_bytes = static_cast<double>(forecast.predicted.memory_bytes),
           .traffic_bytes_s = forecast.traffic_bytes_s};
 }
@@ -81,8 +80,7 @@ ShareForecast ShareKeeper::forecast(const TaskSpec& spec, const UnitFeatures& un
 }
 
 sharing::Sharer ShareKeeper::sharer(const Task& task, const ShareRecord& record) const {
-  return as_sharer(task.spec, record.forecast(), record.need_milli(), record.use_milli(),
-                   record.iteration_s());
+  return as_sharer(task.spec, record.forecast(), record.need_milli(), record.use_milli());
 }
 
 std::map<ShareKeeper::UnitId, std::vector<sharing::Neighbour>> ShareKeeper::running_by_unit()
@@ -164,7 +162,7 @@ sharing::WaitingJob ShareKeeper::waiting_job(uint64_t id, const TaskSpec& spec,
   job.promise_left_s = promise_left_s;
   const auto corrected_by = correction(spec);
   const auto usual = forecasts_.of(spec, usual_unit(spec), corrected_by);
-  job.sharer = as_sharer(spec, usual, usual.predicted.milli, usual.use_milli, usual.iteration_s);
+  job.sharer = as_sharer(spec, usual, usual.predicted.milli, usual.use_milli);
   if (!spec.node.empty()) {
     const auto own = std::find_if(units.nodes.begin(), units.nodes.end(),
                                   [&](const auto* node) { return node->facts.name == spec.node; });

@@ -14,7 +14,7 @@ SlowDowns::SlowDowns(const sharing::JobPredictor* predictor)
     : cores_are_predicted_(predictor != nullptr && predictor->pair_prior() != nullptr),
       interference_(std::make_shared<sharing::Interference>(
           cores_are_predicted_ ? *predictor->pair_prior() : sharing::core_pair_prior(),
-          sharing::published_pair_prior())) {}
+          sharing::measured_gpu_prior())) {}
 
 sharing::Retained SlowDowns::retained() const {
   return [interference = interference_](const Sharer& victim, const Sharer& neighbour) {
@@ -73,7 +73,7 @@ std::string SlowDowns::told_by(const Sharer& victim, const sharing::Kept& kept) 
     case KeptBy::kPrior:
       break;
   }
-  if (victim.on == UnitKind::kGpu) return "published pairs on GPUs, nothing measured";
+  if (victim.on == UnitKind::kGpu) return "pairs of trainings on an H100, nothing measured";
   return cores_are_predicted_ ? "trainings of the predictor, nothing measured"
                               : "nothing: no such pair was measured";
 }

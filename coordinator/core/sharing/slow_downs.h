@@ -27,7 +27,7 @@ struct SlowDown {
 class SlowDowns {
  public:
   // What its predictor was trained on tells of cores before anything is measured; null: nothing
-  // does. Of GPUs published pairs do.
+  // does. Of GPUs pairs on an H100 do.
   explicit SlowDowns(const sharing::JobPredictor* predictor);
 
   // For policies; it may outlive this object.

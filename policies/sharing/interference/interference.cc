@@ -9,7 +9,7 @@ Interference::Thought Interference::thought(const PairPrior& prior, const Sharer
                                             const Sharer& neighbour) {
   const double ln = prior.ln_kept(victim, neighbour);
   if (!prior.by_law) return {ln, {}};
-  return {prior.ln, {ln - prior.ln, prior.less_sure(victim, neighbour)}};
+  return {prior.counted_from, {ln - prior.counted_from, prior.less_sure(victim, neighbour)}};
 }
 
 Kept Interference::beside(const Sharer& victim, const Sharer& neighbour) {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <numbers>
 
 #include "policies/sharing/interference/turns.h"
 #include "policies/sharing/share.h"
@@ -17,45 +16,20 @@ namespace {
 constexpr double kOtherMachine = 0.15;
 constexpr double kLeastLn = -3;
 constexpr double kMostSpread = 2;
-// By how much ln(kept) of published pairs is off from the law, with step times and without.
-constexpr double kOffLaw = 0.15, kOffWithoutSteps = 0.225;
-// Nobody is all the time on the GPU or never: use is measured in samples.
-constexpr double kLeastPart = 0.02;
-constexpr double kLeastStep_s = 1e-6, kMostStep_s = 1e5;
 
 double log_or_nan(double value) {
   return value > 0 ? std::log(value) : std::numeric_limits<double>::quiet_NaN();
 }
 
-// The mean of what is below zero of a normal, of what is above zero nothing.
-double mean_below_zero(double mean, double deviation) {
-  const double at = mean / deviation;
-  const double below = std::erfc(at / std::numbers::sqrt2) / 2;
-  const double density = std::exp(-at * at / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
-  return mean * below - deviation * density;
+bool tell_use(const Sharer& victim, const Sharer& neighbour) {
+  return victim.milli > 0 && neighbour.milli > 0;
 }
 
-bool tells_use(const Sharer& job) {
-  return job.milli > 0;
-}
-
-bool tells_steps(const Sharer& job) {
-  return job.iteration_s > 0 && std::isfinite(job.iteration_s);
-}
-
-bool tell_steps(const Sharer& victim, const Sharer& neighbour) {
-  return tells_steps(victim) && tells_steps(neighbour);
-}
-
-TakesTurns as_turns(const Sharer& job, bool with_steps) {
-  return {std::clamp(job.milli / kWholeUnit, kLeastPart, 1 - kLeastPart),
-          with_steps ? std::clamp(job.iteration_s, kLeastStep_s, kMostStep_s) : 0};
-}
-
-double ln_kept_by_law(const Sharer& victim, const Sharer& neighbour) {
-  const double beyond_half = ln_kept_in_turns(victim, neighbour) + std::numbers::ln2;
-  const double off = tell_steps(victim, neighbour) ? kOffLaw : kOffWithoutSteps;
-  return std::clamp(mean_below_zero(beyond_half, off), kLeastLn, 0.0);
+double ln_kept_by_law(const Sharer& victim, const Sharer& neighbour, const EffectSpreads& spreads) {
+  const double middle =
+      ln_kept_on_own_hosts(victim.milli / kWholeUnit, neighbour.milli / kWholeUnit);
+  const double off = std::hypot(spreads.victim, spreads.neighbour, spreads.pair);
+  return std::min(ln_kept_beyond_half(middle, off), 0.0);
 }
 
 bool is_spread(double value) {
@@ -63,11 +37,6 @@ bool is_spread(double value) {
 }
 
 }  // namespace
-
-double ln_kept_in_turns(const Sharer& victim, const Sharer& neighbour) {
-  const bool with_steps = tell_steps(victim, neighbour);
-  return ln_kept_in_turns(as_turns(victim, with_steps), as_turns(neighbour, with_steps));
-}
 
 std::vector<double> pair_features(const Sharer& victim, const Sharer& neighbour) {
   std::vector<double> features;
@@ -81,14 +50,12 @@ std::vector<double> pair_features(const Sharer& victim, const Sharer& neighbour)
 }
 
 double PairPrior::ln_kept(const Sharer& victim, const Sharer& neighbour) const {
-  if (by_law && tells_use(victim) && tells_use(neighbour)) return ln_kept_by_law(victim, neighbour);
+  if (by_law && tell_use(victim, neighbour)) return ln_kept_by_law(victim, neighbour, spreads);
   return weights.empty() ? ln : ln_kept(pair_features(victim, neighbour));
 }
 
 double PairPrior::less_sure(const Sharer& victim, const Sharer& neighbour) const {
-  if (!by_law) return 0;
-  if (!tells_use(victim) || !tells_use(neighbour)) return without_law;
-  return tell_steps(victim, neighbour) ? 0 : without_steps;
+  return by_law && !tell_use(victim, neighbour) ? without_law : 0;
 }
 
 double PairPrior::ln_kept(const std::vector<double>& features) const {
@@ -105,12 +72,13 @@ PairPrior published_pair_mean() {
   return prior;
 }
 
-PairPrior published_pair_prior() {
-  PairPrior prior = published_pair_mean();
+PairPrior measured_gpu_prior() {
+  PairPrior prior;
+  prior.ln = -0.011;
+  prior.spreads = {kOtherMachine, 0.09, 0.03, 0.08};
   prior.by_law = true;
-  prior.spreads = {kOtherMachine, 0.045, 0.048, 0.060};
-  prior.without_steps = 0.0053;
-  prior.without_law = 0.0057;
+  prior.without_law = 0.005;
+  prior.counted_from = published_pair_mean().ln;
   return prior;
 }
 

@@ -13,7 +13,6 @@ struct Sharer {
   UnitKind on = UnitKind::kCores;
   // Alone, as measured or else predicted; 0: not known.
   double milli = 0;            // of the unit's compute that it uses; of a GPU, of the time
-  double iteration_s = 0;      // of its training
   double memory_bytes = 0;     // that it has resident
   double traffic_bytes_s = 0;  // tensors that it reads and writes, per second of compute
 };

@@ -46,7 +46,6 @@ JobPrediction on_gpu(const GpuModel& model, const ModelCard& card, const GpuFeat
       .memory_bytes = use.memory_bytes,
       .memory_upper_bytes =
           static_cast<uint64_t>(upper_memory_bytes(use.memory_bytes, margins.memory)),
-      .iteration_s = use.iteration_s,
       .run_s = iterations * use.iteration_s,
       .run_upper_s = iterations * upper_iteration_s(use.step_s, card, margins.run),
       .traffic_bytes_s = card.traffic_bytes / std::max(use.busy_s, 1e-9),
@@ -95,14 +94,12 @@ JobPrediction JobPredictor::predict(const ModelCard& card, const EngineFeatures&
   const auto milli = [&](double step_s) {
     return milli_within(threads * milli_of(step_s, card), 1000 * threads);
   };
-  const double each_s = iteration_s(busy_s, card);
   JobPrediction prediction{
       .milli = milli(busy_s),
       .milli_upper = milli(upper_s),
       .memory_bytes = bytes,
       .memory_upper_bytes = static_cast<uint64_t>(upper_memory_bytes(bytes, model_->memory_margin)),
-      .iteration_s = each_s,
-      .run_s = iterations * each_s,
+      .run_s = iterations * iteration_s(busy_s, card),
       .run_upper_s = iterations * upper_iteration_s(busy_s, card, model_->busy_margin),
       .traffic_bytes_s = card.traffic_bytes / std::max(busy_s, 1e-9),
       .why = unlike_why(*model_, card, engine)};

@@ -19,7 +19,6 @@ struct JobPrediction {
   uint32_t milli_upper = 0;         // what 95 % of jobs stay below
   double memory_bytes = 0;          // beyond the bare interpreter; of a GPU all that it has there
   uint64_t memory_upper_bytes = 0;  // what 99.5 % of jobs stay below
-  double iteration_s = 0;           // with what it waits for its data
   double run_s = 0;                 // of all iterations; 0 where the card tells of none
   double run_upper_s = 0;           // what 95 % of jobs stay below
   double traffic_bytes_s = 0;       // of tensors, per second that it keeps a unit busy

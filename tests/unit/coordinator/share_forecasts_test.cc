@@ -255,12 +255,9 @@ TEST_F(ByCardOnGpu, UseMemoryAndTimeAreForetoldForEachKind) {
 
 // Its share is by an upper figure; what neighbours are thought to take is by the middle one, also
 // where its user says what it is to have.
-TEST_F(ByCardOnGpu, UseAndIterationsAreForetoldAsTheyAreAlone) {
+TEST_F(ByCardOnGpu, UseIsForetoldAsItIsAlone) {
   const double milli = 1000 * sharing::made_busy_s(card_, sharing::kOld) / 0.2;
   EXPECT_NEAR(of(sharing::kOld).use_milli, milli, 0.2 * milli);
-  EXPECT_NEAR(of(sharing::kOld).iteration_s, 0.2, 0.02);
-  EXPECT_NEAR(of(sharing::kOld, 1, {.ln = std::log(1.3), .sd = 0.06, .runs = 2}).iteration_s,
-              1.3 * 0.2, 0.03);
   spec_.share.milli = 77;
   EXPECT_NEAR(of(sharing::kOld).use_milli, milli, 0.2 * milli);
 }
@@ -271,12 +268,10 @@ TEST_F(ByCardOnGpu, WhatItsUserAsksForIsNoUse) {
   plain.share.milli = 300;
   plain.share.estimate_ms = 10'000;
   EXPECT_EQ(forecasts_.of(plain, {.gpu = sharing::kOld}).use_milli, 0);
-  EXPECT_EQ(forecasts_.of(plain, {.gpu = sharing::kOld}).iteration_s, 0);
   forecasts_.ended(plain, {.cores = 1, .speed = {1, 0}, .gpu = sharing::kOld}, 200, 0, 50, {}, 0);
   const auto again = forecasts_.of(plain, {.cores = 1, .speed = {1, 0}, .gpu = sharing::kOld});
   EXPECT_EQ(again.predicted.milli, 300U);
   EXPECT_NEAR(again.use_milli, 200, 1) << "a run has shown it";
-  EXPECT_EQ(again.iteration_s, 0) << "and nothing of its iterations";
 }
 
 // An upper figure that no GPU has would wait for ever.

@@ -40,23 +40,19 @@ TEST(ShareRecord, NeedsAsMuchAsIsUsedWhenNothingHoldsItBack) {
 }
 
 // What it is to have is no use: who says nothing is taken for a whole unit.
-TEST(ShareRecord, UseAndPaceAreNotKnownBeforeTheyAreForetoldOrMeasured) {
+TEST(ShareRecord, UseIsNotKnownBeforeItIsForetoldOrMeasured) {
   ShareRecord record(forecast(900));
   record.started(100, 900);
   EXPECT_EQ(record.use_milli(), 0);
-  EXPECT_EQ(record.iteration_s(), 0);
   auto foretold = forecast(900);
   foretold.use_milli = 700;
-  foretold.iteration_s = 0.5;
   record.foretold(foretold);
   EXPECT_EQ(record.use_milli(), 700);
-  EXPECT_EQ(record.iteration_s(), 0.5);
   for (int s = 1; s <= 20; ++s) {
     record.add(100 + s, used(0.3 * s, 0), 1);
     record.add(100 + s, iteration(static_cast<uint64_t>(s) * 10, 1000), 1);
   }
   EXPECT_NEAR(record.use_milli(), 300, 30) << "without a margin";
-  EXPECT_NEAR(record.iteration_s(), 0.1, 0.01);
 }
 
 TEST(ShareRecord, AnIterationIsMeasuredAsIfNothingHeldItBack) {
@@ -65,25 +61,21 @@ TEST(ShareRecord, AnIterationIsMeasuredAsIfNothingHeldItBack) {
   record.beside(100, 0.5);
   for (int s = 1; s <= 20; ++s)
     record.add(100 + s, iteration(static_cast<uint64_t>(s) * 5, 1000), 1);
-  EXPECT_NEAR(record.iteration_s(), 0.05, 0.005) << "a fifth of a second at a quarter of its speed";
+  EXPECT_NEAR(record.left_s(120) / 900, 0.05, 0.005)
+      << "a fifth of a second at a quarter of its speed";
 }
 
 // Else what is thought of its neighbours, and with it its own pace, would be another one each time.
-TEST(ShareRecord, SmallChangesOfUseAndPaceAreNotTold) {
+TEST(ShareRecord, SmallChangesOfUseAreNotTold) {
   ShareRecord record(forecast(900));
   record.started(100, 900);
   double busy_s = 0;
-  uint64_t done = 0;
-  std::set<double> uses, paces;
+  std::set<double> uses;
   for (int s = 1; s <= 60; ++s) {
     record.add(100 + s, used(busy_s += 0.3 + 0.02 * (s % 2), 0), 1);
-    record.add(100 + s, iteration(done += 30 + 2 * (s % 2), 10'000), 1);
-    if (s < 3) continue;
-    uses.insert(record.use_milli());
-    paces.insert(record.iteration_s());
+    if (s >= 3) uses.insert(record.use_milli());
   }
   EXPECT_EQ(uses.size(), 1U);
-  EXPECT_EQ(paces.size(), 1U);
 }
 
 // One that would use two thirds of the unit and has a tenth: what it used says little.

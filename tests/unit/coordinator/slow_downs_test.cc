@@ -91,7 +91,7 @@ TEST(SlowDowns, OfAGpuItsNodeTellsWhatWasUsed) {
   SlowDowns slow_downs(nullptr);
   Reports a{slow_downs, task(1, "a", UnitKind::kGpu)};
   const auto b = task(2, "b", UnitKind::kGpu);
-  EXPECT_THAT(slow_downs.of(a.who.sharer, b).by, HasSubstr("published pairs"));
+  EXPECT_THAT(slow_downs.of(a.who.sharer, b).by, HasSubstr("an H100"));
   slow_downs.together({a.who});
   a.say(100, 12);
   slow_downs.together({a.who, b});

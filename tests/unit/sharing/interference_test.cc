@@ -9,7 +9,7 @@ namespace tierpilot::sharing {
 namespace {
 
 Interference untaught() {
-  return {core_pair_prior(), published_pair_prior()};
+  return {core_pair_prior(), measured_gpu_prior()};
 }
 
 Sharer job(const std::string& name, UnitKind on = UnitKind::kCores) {
@@ -114,7 +114,7 @@ TEST(PairPrior, WhatIsKnownOfTheTwoCounts) {
 }
 
 TEST(PairPrior, IsReadAsItWasWritten) {
-  PairPrior prior = published_pair_prior();
+  PairPrior prior = measured_gpu_prior();
   prior.weights = {1, 2, 3, 4, 5, 6};
   prior.means = {6, 5, 4, 3, 2, 1};
   const auto again = read_pair_prior(pair_prior_json(prior));
@@ -123,7 +123,7 @@ TEST(PairPrior, IsReadAsItWasWritten) {
 }
 
 TEST(PairPrior, WhatIsNoneIsRefusedWithTheReason) {
-  const auto good = pair_prior_json(published_pair_prior());
+  const auto good = pair_prior_json(measured_gpu_prior());
   const auto refused = [&](const char* key, nlohmann::json value) {
     auto bad = good;
     bad[key] = std::move(value);

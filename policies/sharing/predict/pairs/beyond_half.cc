@@ -3,35 +3,18 @@
 #include <cmath>
 
 #include "policies/sharing/interference/pair_prior.h"
-#include "policies/sharing/predict/pairs/gpu_parts.h"
-#include "policies/sharing/predict/pairs/pair_data.h"
+#include "policies/sharing/predict/pairs/pair_law.h"
 #include "policies/sharing/share.h"
 
 namespace tierpilot::sharing {
 namespace {
 
 constexpr double kLeastKept = 0.05;  // less is taken for so much
+// Of published pairs, of ln(kept) from the law of a shared host.
+constexpr double kOffSharedHost = 0.15;
+constexpr double kLeastLn = -3;  // that is said
 
-// Nothing is fitted: it is what a coordinator begins with.
-class LivePrior final : public Regressor {
- public:
-  LivePrior(bool with_steps, bool of_ln) : with_steps_(with_steps), of_ln_(of_ln) {}
-
-  void fit(const std::vector<Row>&, const std::vector<double>&) override {}
-
-  double predict(const Row& row) const override {
-    const auto job = [&](size_t at) {
-      return Sharer{
-          .on = UnitKind::kGpu, .milli = row[at], .iteration_s = with_steps_ ? row[at + 1] : 0};
-    };
-    const double ln = prior_.ln_kept(job(0), job(2));
-    return of_ln_ ? ln : std::exp(ln);
-  }
-
- private:
-  const bool with_steps_, of_ln_;
-  const PairPrior prior_ = published_pair_prior();
-};
+enum Column : size_t { kLive, kSharedHost };
 
 // What all pairs keep alike; its logarithm is the mean of logarithms.
 class MeanPrior final : public Regressor {
@@ -51,37 +34,42 @@ class MeanPrior final : public Regressor {
   double ln_ = 0;
 };
 
-// Thousandths on the GPU and seconds of a step, of both.
-void add_use(Row& row, const PairSample& sample, const auto& milli_of) {
-  for (const auto* job : {&sample.victim, &sample.neighbour}) {
-    row.push_back(milli_of(*job));
-    row.push_back(1 / job->alone);
-  }
+// Logarithms; nothing of them is fitted.
+Row said_of(const PairSample& sample, double victim_milli, double neighbour_milli) {
+  static const PairPrior kPrior = measured_gpu_prior();
+  const double live = kPrior.ln_kept({.on = UnitKind::kGpu, .milli = victim_milli},
+                                     {.on = UnitKind::kGpu, .milli = neighbour_milli});
+  const double shared_host = ln_kept_on_shared_host(sample, victim_milli, neighbour_milli);
+  return {live, std::max(ln_kept_beyond_half(shared_host, kOffSharedHost), kLeastLn)};
 }
 
-// On columns of add_use(), and behind what is measured of the same as speeds tell it.
-Study without_targets(const PairData& data, bool of_ln) {
-  Study study{.target = of_ln ? "ln of kept beyond half" : "kept beyond half"};
-  study.measure = of_ln ? Measure::kRootMeanSquareLog : Measure::kMeanAbsolute;
+std::vector<Row> said_of(const PairData& data) {
   const GpuParts parts(data);
   const bool measured = tell_milli(data);
+  std::vector<Row> rows;
   for (const auto& sample : data.samples) {
-    Row row;
-    if (measured) add_use(row, sample, [](const PairJob& job) { return job.milli; });
-    add_use(row, sample,
-            [&](const PairJob& job) { return parts.of(sample.card, job).mean * kWholeUnit; });
-    study.rows.push_back(std::move(row));
+    const auto milli = [&](const PairJob& job) {
+      return measured ? job.milli : parts.of(sample.card, job).mean * kWholeUnit;
+    };
+    rows.push_back(said_of(sample, milli(sample.victim), milli(sample.neighbour)));
   }
-  study.contenders = {
-      {"default", [of_ln] { return std::make_unique<LivePrior>(true, of_ln); }},
-      {"without step times", [of_ln] { return std::make_unique<LivePrior>(false, of_ln); }},
-      {"mean", [of_ln] { return std::make_unique<MeanPrior>(of_ln); }},
-      {"median", [] { return make_median(); }}};
-  if (measured)
-    study.contenders.push_back(
-        {"use told by speeds", [of_ln] {
-           return make_on_columns({4, 5, 6, 7}, std::make_unique<LivePrior>(true, of_ln));
-         }});
+  return rows;
+}
+
+Study study_of(const PairData& data, bool of_ln) {
+  Study study{.target = of_ln ? "ln of kept beyond half" : "kept beyond half",
+              .rows = said_of(data)};
+  study.measure = of_ln ? Measure::kRootMeanSquareLog : Measure::kMeanAbsolute;
+  for (const auto& sample : data.samples) study.targets.push_back(kept_beyond_half(sample));
+  if (of_ln)
+    for (auto& target : study.targets) target = std::log(target);
+  else
+    for (auto& row : study.rows)
+      for (auto& said : row) said = std::exp(said);
+  study.contenders = {{"default", [] { return make_told(kLive); }},
+                      {"shared host", [] { return make_told(kSharedHost); }},
+                      {"mean", [of_ln] { return std::make_unique<MeanPrior>(of_ln); }},
+                      {"median", [] { return make_median(); }}};
   return study;
 }
 
@@ -93,15 +81,8 @@ double kept_beyond_half(const PairSample& sample) {
 
 std::vector<Study> beyond_half_studies(const PairData& data, const std::vector<Split>& splits) {
   std::vector<Study> studies;
-  for (const bool of_ln : {false, true}) {
-    auto study = without_targets(data, of_ln);
-    for (const auto& sample : data.samples) {
-      const double kept = kept_beyond_half(sample);
-      study.targets.push_back(of_ln ? std::log(kept) : kept);
-    }
-    study.splits = splits;
-    studies.push_back(std::move(study));
-  }
+  for (const bool of_ln : {false, true}) studies.push_back(study_of(data, of_ln));
+  for (auto& study : studies) study.splits = splits;
   return studies;
 }
 

@@ -1,39 +1,28 @@
-// The law of pairs held against pairs of which the use of each alone was measured.
+// The laws of pairs held against pairs of which the use of each alone was measured.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "policies/sharing/interference/pair_prior.h"
 #include "policies/sharing/predict/pairs/pair_data.h"
 #include "policies/sharing/predict/pairs/pair_law.h"
+#include "policies/sharing/share.h"
 
 namespace tierpilot::sharing {
 namespace {
 
-enum Column : size_t { kKept, kKeptWithoutSteps, kKeptBySpeeds, kKeptByKernels };
-
-// Nothing is fitted: a column has what is kept.
-class Told final : public Regressor {
- public:
-  explicit Told(size_t column) : column_(column) {}
-  void fit(const std::vector<Row>&, const std::vector<double>&) override {}
-  double predict(const Row& row) const override { return row[column_]; }
-
- private:
-  const size_t column_;
-};
+enum Column : size_t { kOwnHosts, kOwnHostsByKernels, kSharedHost };
 
 Contender told(const char* name, size_t column) {
-  return {name, [column] { return std::make_unique<Told>(column); }};
+  return {name, [column] { return make_told(column); }};
 }
 
-// By the law's middle, with that use of both.
-double kept(const PairSample& sample, double PairJob::*milli, bool with_steps = true) {
-  const auto live = [&](const PairJob& job) {
-    return Sharer{
-        .on = UnitKind::kGpu, .milli = job.*milli, .iteration_s = with_steps ? 1 / job.alone : 0};
-  };
-  return std::exp(ln_kept_in_turns(live(sample.victim), live(sample.neighbour)));
+double on_own_hosts(const PairSample& sample, double PairJob::*milli) {
+  return std::exp(ln_kept_on_own_hosts(sample.victim.*milli / kWholeUnit,
+                                       sample.neighbour.*milli / kWholeUnit));
+}
+
+double on_shared_host(const PairSample& sample) {
+  return std::exp(ln_kept_on_shared_host(sample, sample.victim.milli, sample.neighbour.milli));
 }
 
 Split all_rows(const PairData& data) {
@@ -56,20 +45,17 @@ bool tell_milli(const PairData& data) {
 
 std::vector<Study> measured_use_studies(const PairData& data) {
   Study study{.target = "retained, law of measured use"};
-  const GpuParts parts(data);
   for (const auto& sample : data.samples) {
-    const double by_speeds = 1 / (1 + std::exp(ln_longer(sample, parts)));
-    study.rows.push_back({kept(sample, &PairJob::milli), kept(sample, &PairJob::milli, false),
-                          by_speeds, kept(sample, &PairJob::traced_milli)});
+    study.rows.push_back({on_own_hosts(sample, &PairJob::milli),
+                          on_own_hosts(sample, &PairJob::traced_milli), on_shared_host(sample)});
     study.targets.push_back(sample.retained);
   }
-  study.contenders = {told("default", kKept),
-                      told("without step times", kKeptWithoutSteps),
-                      told("use told by speeds", kKeptBySpeeds),
-                      {"mean", [] { return make_constant(); }},
-                      {"median", [] { return make_median(); }}};
+  study.contenders.push_back(told("default", kOwnHosts));
   if (all_tell(data, &PairJob::traced_milli))
-    study.contenders.push_back(told("use told by kernels", kKeptByKernels));
+    study.contenders.push_back(told("use told by kernels", kOwnHostsByKernels));
+  study.contenders.push_back(told("shared host", kSharedHost));
+  study.contenders.push_back({"mean", [] { return make_constant(); }});
+  study.contenders.push_back({"median", [] { return make_median(); }});
   study.goal = kRetainedGoal;
   study.splits.push_back(all_rows(data));
   if (auto split = split_by_model(data); !split.folds.empty())

@@ -59,17 +59,18 @@ std::vector<Study> pair_studies(const PairData& train, const PairData& data);
 
 // Whether each job tells what part of the time it uses alone.
 bool tell_milli(const PairData& data);
-// Of pairs on GPUs that tell it: the law of pairs (interference/turns.h) with the use that was
-// measured, as of live jobs, against what is kept of the speed alone and beyond half of it. Nothing
-// of it is fitted; beside it, with the use that kernels tell, where all jobs have it. Over all
-// rows, where those that it is held against are of the same rows, and by model.
+// Of pairs on GPUs that tell it: the law of jobs on hosts of their own (interference/turns.h) with
+// the use that was measured, as of live jobs, against what is kept of the speed alone and beyond
+// half of it; beside it the same with the use that kernels tell, where all jobs have it, and the
+// law of a shared host. Nothing of them is fitted. Over all rows, where mean and median are of the
+// same rows, and by model.
 std::vector<Study> measured_use_studies(const PairData& data);
 
 // Half is counted to its share: 1 where half or more is kept.
 double kept_beyond_half(const PairSample& sample);
-// By the prior of live jobs on GPUs: the mean absolute error, and the root mean square of the
-// logarithm's. The part of the time on the GPU is what all jobs tell of it, else what it is as far
-// as speeds alone tell.
+// By the prior of live jobs on GPUs, and beside it by the law of a shared host: the mean absolute
+// error, and the root mean square of the logarithm's. The part of the time on the GPU is what all
+// jobs tell of it, else what it is as far as speeds alone tell.
 std::vector<Study> beyond_half_studies(const PairData& data, const std::vector<Split>& splits);
 
 }  // namespace tierpilot::sharing

@@ -1,6 +1,9 @@
 #include "policies/sharing/predict/pairs/pair_law.h"
 
+#include <algorithm>
 #include <cmath>
+
+#include "policies/sharing/share.h"
 
 namespace tierpilot::sharing {
 namespace {
@@ -10,6 +13,8 @@ constexpr double kLevelStep = 0.02;
 // Few jobs that are alike have a near median that says nothing of others; so the law is left only
 // where it is off by so many times as much.
 constexpr double kWrong = 2;
+// Nobody is all the time on the GPU or never: use is measured in samples.
+constexpr double kLeastPart = 0.02;
 
 double kept(double ln_longer) {
   return 1 / (1 + std::exp(ln_longer));
@@ -64,7 +69,17 @@ double ln_longer(const PairSample& sample, const GpuParts& parts) {
   // Whatever part it is, two jobs of one model have the same.
   const double alike =
       sample.victim.model == sample.neighbour.model ? 2 * a.deviation * b.deviation : 0;
-  return ln_longer({a.mean, 1 / sample.victim.alone}, {b.mean, 1 / sample.neighbour.alone}, alike);
+  return ln_longer_on_shared_host({a.mean, 1 / sample.victim.alone},
+                                  {b.mean, 1 / sample.neighbour.alone}, alike);
+}
+
+double ln_kept_on_shared_host(const PairSample& sample, double victim_milli,
+                              double neighbour_milli) {
+  const auto turns = [](const PairJob& job, double milli) {
+    return TakesTurns{std::clamp(milli / kWholeUnit, kLeastPart, 1 - kLeastPart), 1 / job.alone};
+  };
+  return ln_kept_on_shared_host(turns(sample.victim, victim_milli),
+                                turns(sample.neighbour, neighbour_milli));
 }
 
 std::unique_ptr<Regressor> make_pair_law(size_t column) {

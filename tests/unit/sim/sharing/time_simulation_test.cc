@@ -205,7 +205,7 @@ TEST(PaceLearning, PacesTellWhatNeighboursTake) {
   auto jobs =
       workload(1, {job(1, 0, kBestEffort, 300, 2000), job(2, 400, kBestEffort, 300, 2000)}, 0.6);
   jobs.jobs[1].model = 1;
-  Interference learns(core_pair_prior(), published_pair_prior());
+  Interference learns(core_pair_prior(), measured_gpu_prior());
   PaceLearning learning(learns, 10, 0.03, 1);
   RunningJobs running(jobs, {}, 30, 15);
   running.start({.job = &jobs.jobs[0], .milli = 300, .left_s = 2000});
