@@ -105,7 +105,10 @@ void SegmentLearner::measured(Known& known, const SegmentedStep& step, const Lin
   known.gain = chosen.gain;
   known.computing_ns = step.forward_ns + step.backward_ns;
   known.again = choices(step, chosen.again);
-  known.runs = 0;
+  known.left.reset();
+  known.before.clear();
+  known.least_before_ns = 0;
+  known.additions = known.runs = 0;
   const bool any = any_again(known.again);
   known.phase = any ? (all_ ? Phase::kSettled : Phase::kWithout) : Phase::kSettled;
   known.with = any && all_;

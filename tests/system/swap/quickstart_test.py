@@ -55,16 +55,16 @@ def check_ctrl_c():
     """As a terminal sends it: to the whole group."""
     running = subprocess.Popen(command("--iterations=10000", "--batch=64", "--budget=1GiB"), start_new_session=True,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    until = time.monotonic() + 120
-    while len(trainings := children_of(running)) < 2 and time.monotonic() < until:
-        time.sleep(0.1)
-    check(len(trainings) == 2, "no trainings begin")
-    time.sleep(5)
+    while (line := running.stdout.readline()) and " step 2 " not in line:
+        pass
+    trainings = children_of(running)
+    check(len(trainings) == 2, f"no trainings: {line}")
     os.killpg(running.pid, signal.SIGINT)
     said, _ = running.communicate(timeout=100)
     check(running.returncode == 130, f"status {running.returncode} after Ctrl-C: {said}")
     check("Traceback" not in said and "KeyboardInterrupt" not in said, f"after Ctrl-C: {said}")
-    while any(map(is_there, trainings)) and time.monotonic() < until + 60:
+    until = time.monotonic() + 60
+    while any(map(is_there, trainings)) and time.monotonic() < until:
         time.sleep(0.1)
     check(not any(map(is_there, trainings)), "trainings are left after Ctrl-C")
 

@@ -94,7 +94,7 @@ class PairsOnGpu(unittest.TestCase):
                 self.assertTrue(0 < float(row[f"milli_{job}"]) <= 1000)
                 self.assertGreater(float(row[f"traffic_bytes_s_{job}"]), 0)
                 # By the processor's seconds it would be more.
-                self.assertTrue(0.2 < STEP_S * float(row[f"alone_{job}"]) < 1.02, row)
+                self.assertTrue(0 < STEP_S * float(row[f"alone_{job}"]) < 1.02, row)
             # The GPU belongs to one of them at a time: they ran beside each other.
             self.assertLess(STEP_S * sum(float(row[f"together_{job}"]) for job in "ab"), 1.1)
         machine = self.machine()
@@ -179,6 +179,11 @@ class PairsOnGpu(unittest.TestCase):
         self.assertNotEqual(refused.returncode, 0)
         self.collected(1, CUDA_MPS_PIPE_DIRECTORY=self.path("mps"))
         self.assertEqual((self.machine()["mps"], len(self.rows())), (True, 1))
+        with open(self.path("clients"), "a") as file:
+            file.write(f"GPU-a {os.getpid()} 1000\n")
+        beside = self.begin(1, CUDA_MPS_PIPE_DIRECTORY=self.path("mps"))
+        self.assertIn(str(os.getpid()), beside.communicate()[1])
+        self.assertNotEqual(beside.returncode, 0)
 
 
 def name_of(pid):

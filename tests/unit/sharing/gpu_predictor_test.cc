@@ -219,6 +219,9 @@ TEST(GpuPredictor, WhatIsSavedSaysTheSame) {
   broken = saved;
   broken["gpus"] = nlohmann::json::array();
   EXPECT_FALSE(read_gpu_model(broken));
+  broken = saved;
+  broken.erase("columns");
+  EXPECT_NE(read_gpu_model(broken).error().message.find("train it again"), std::string::npos);
 }
 
 double error_of(const nlohmann::ordered_json& study, const std::string& split,

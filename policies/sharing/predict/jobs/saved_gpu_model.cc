@@ -8,6 +8,10 @@ namespace {
 
 using nlohmann::json;
 
+// What its columns are made of: weights of others would be taken for those of these. 1, not told:
+// what is moved, by a GPU's bytes per second alone.
+constexpr int kColumns = 2;
+
 json kind_json(const GpuFeatures& gpu) {
   return {{"name", gpu.name},
           {"compute_capability", gpu.compute_capability},
@@ -34,7 +38,8 @@ json gpu_model_json(const GpuModel& model) {
   json kinds = json::array(), totals = json::array();
   for (const auto& gpu : model.kinds) kinds.push_back(kind_json(gpu));
   for (const auto& range : model.cards.totals) totals.push_back({range.least, range.most});
-  return {{"gpus", kinds},
+  return {{"columns", kColumns},
+          {"gpus", kinds},
           {"margins", margins_json(model.margins)},
           {"unseen_margins", margins_json(model.unseen_margins)},
           {"totals", totals},
@@ -45,6 +50,9 @@ json gpu_model_json(const GpuModel& model) {
 }
 
 Result<GpuModel> read_gpu_model(const json& saved) {
+  if (saved.value("columns", 1) != kColumns)
+    return fail(ErrorCode::kInvalid,
+                "what it knows of GPUs was learned by another version: train it again");
   GpuModel model;
   for (const auto& gpu : saved.at("gpus")) model.kinds.push_back(read_kind(gpu));
   model.margins = read_margins(saved.at("margins"));

@@ -24,7 +24,7 @@ class Gpu:
             self.uuid, self.features = nvml.uuid(device), nvml.features(device)
             self.driver = nvml.driver_version()
             self.mps = bool(os.environ.get("CUDA_MPS_PIPE_DIRECTORY"))  # programs run side by side there
-            others = sorted(pid for pid in nvml.processes(device) if not (self.mps and _may_be_mps(pid)))
+            others = _others(nvml.processes(device), self.mps)
         if others:
             pids = ", ".join(str(pid) for pid in others)
             raise NvmlError(f"on GPU {self.index} others compute (process {pids}): what is measured there would be wrong")
@@ -46,13 +46,20 @@ class Gpu:
         }
 
 
-def _may_be_mps(pid):
-    """Its server stays when those that it served have ended. Within a container it has no name."""
+def _others(pids, mps):
+    """Those that compute, but for the one server of MPS, which stays when those that it served have ended. Within a
+    container it has no name."""
+    names = {pid: _name(pid) for pid in sorted(pids)}
+    servers = [pid for pid, name in names.items() if mps and (name is None or name.startswith("nvidia-cuda-mps"))]
+    return [pid for pid in names if pid not in servers[:1]]
+
+
+def _name(pid):
     try:
         with open(f"/proc/{pid}/comm") as name:
-            return name.read().startswith("nvidia-cuda-mps")
+            return name.read()
     except OSError:
-        return True
+        return None
 
 
 def _import_early():

@@ -11,7 +11,7 @@ from ..pipelines import Pipeline
 from . import kernels
 from .sizes import Sized
 from .turns import Turns, ahead
-from .watch import Watch
+from .watch import NOTHING_TOLD, Watch
 
 _FIRST = 2  # iterations that load kernels
 _WARM_UP, _WARM_UP_S = 10, 0.3  # the next ones choose among kernels
@@ -102,13 +102,15 @@ class _Window:
     def figures(self, percent, traced):
         """Of the driver's percent of the time, where kernels were not traced."""
         own_wall_s = own_s(self._wall_s, self._waited_s, self._ahead_s * len(self._times))
+        if percent is None and traced is None:
+            raise RuntimeError(NOTHING_TOLD)
         # The driver tells whole percents: nobody uses none at all.
-        told_s = self._wall_s * max(percent, 0.1) / 100
+        told_s = None if percent is None else self._wall_s * max(percent, 0.1) / 100
         busy_s = traced.busy_s * len(self._times) if traced else told_s
         return {
             "utilisation_milli": round(min(1000, 1000 * busy_s / own_wall_s), 1),
             "kernels": traced.kernels if traced else "",
-            "driver_milli": round(min(1000, 1000 * told_s / own_wall_s), 1),
+            "driver_milli": "" if told_s is None else round(min(1000, 1000 * told_s / own_wall_s), 1),
             "iteration_s": statistics.median(self._times),
             "busy_s": busy_s / len(self._times),
             "step_s": statistics.median(self._steps),

@@ -9,6 +9,7 @@ from .nvml import Nvml, NvmlError
 _PERIOD_S = 0.1
 _LONGEST_SAMPLE_S = 1.0  # the driver takes one to six samples in a second
 _LONGEST_S = 2.0  # from begin(), until the driver has told enough
+NOTHING_TOLD = "neither the driver nor its kernels tell what it used"
 
 
 class Watch:
@@ -62,10 +63,12 @@ class Watch:
         self._nvml.close()
 
     def percent(self):
-        """Of the window, that the GPU computed for this process."""
+        """Of the window, that the GPU computed for this process; None: it was not told. RuntimeError: the driver failed."""
         covers = self._covers()
-        if self._failed or not (covers or self._rates):
-            raise RuntimeError(self._failed or "the driver told nothing of what it used")
+        if self._failed:
+            raise RuntimeError(self._failed)
+        if not (covers or self._rates):
+            return None
         if covers:
             return sum(cover_s * percent for cover_s, percent in covers) / sum(cover_s for cover_s, _ in covers)
         # Nobody else computes: where it has no samples the whole GPU is what this process uses, often nothing.
