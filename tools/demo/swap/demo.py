@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -173,8 +174,10 @@ def main():
     try:
         demonstrate()
     except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        sys.exit(130)  # trainings end as nobody tells them more
+        sys.stdout.flush()
+        print("stopped", file=sys.stderr, flush=True)
+        # Trainings end as nobody tells them more. Python's own end would meet the thread that watches one: it crashed.
+        os._exit(130)
 
 
 if __name__ == "__main__":
