@@ -44,11 +44,25 @@ void GpuTurns::bound(Member& member) {
 }
 
 void GpuTurns::set(AttemptId attempt, uint32_t milli) {
-  milli = std::clamp(milli, 1u, kWhole);
-  const auto [found, is_new] = members_.try_emplace(attempt);
-  auto& member = found->second;
+  members_[attempt].asked_milli = std::clamp(milli, 1u, kWhole);
+  fit();
+}
+
+// A whole share has what the others leave of it.
+void GpuTurns::fit() {
+  uint32_t asked_milli = 0;
+  for (const auto& [attempt, member] : members_) asked_milli += member.asked_milli;
+  for (auto& [attempt, member] : members_) {
+    const uint32_t others_milli = std::min(kWhole, asked_milli - member.asked_milli);
+    const uint32_t part_milli = kWhole / static_cast<uint32_t>(members_.size());
+    const uint32_t left_milli = std::max({kWhole - others_milli, part_milli, 1u});
+    set_fit(member, member.asked_milli == kWhole ? left_milli : member.asked_milli);
+  }
+}
+
+void GpuTurns::set_fit(Member& member, uint32_t milli) {
   if (member.milli == milli) return;
-  member.milli = milli;
+  const bool is_new = std::exchange(member.milli, milli) == 0;
   member.drain_ns = std::max(member.drain_ns, kShortestDrain_ns);
   if (is_new) member.credit_ns = quantum_ns(member);
   bound(member);
@@ -59,6 +73,7 @@ void GpuTurns::set(AttemptId attempt, uint32_t milli) {
 void GpuTurns::remove(AttemptId attempt) {
   if (turn_ && turn_->attempt == attempt) turn_.reset();
   members_.erase(attempt);
+  fit();
 }
 
 std::optional<AttemptId> GpuTurns::runs() const {

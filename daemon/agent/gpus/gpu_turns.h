@@ -20,8 +20,8 @@ class GpuTurns {
   static constexpr int64_t kCycle_ns = 300'000'000;
   static constexpr int64_t kNever_ns = INT64_MAX;
 
-  // Takes part from now on, or has another share; thousandths, 0 is 1. Those with 1000 are never
-  // stopped.
+  // Takes part from now on, or has another share; thousandths, 0 is 1. Who is alone with 1000 is
+  // never stopped.
   void set(AttemptId attempt, uint32_t milli);
   void remove(AttemptId attempt);
   bool has(AttemptId attempt) const { return members_.contains(attempt); }
@@ -46,7 +46,8 @@ class GpuTurns {
 
  private:
   struct Member {
-    uint32_t milli = 0;
+    uint32_t asked_milli = 0;
+    uint32_t milli = 0;  // that it has
     int64_t credit_ns = 0;
     int64_t drain_ns = 0;    // of the end of each turn, in which its kernels come to their end
     int64_t charged_ns = 0;  // turns since its use was last told
@@ -64,6 +65,8 @@ class GpuTurns {
   static int64_t of_share(const Member& member, int64_t time_ns);
   static int64_t quantum_ns(const Member& member);
   static void bound(Member& member);
+  void fit();
+  static void set_fit(Member& member, uint32_t milli);
   void end_turn();
   void begin_turn();
   void pay(Member& debtor, int64_t over_ns);

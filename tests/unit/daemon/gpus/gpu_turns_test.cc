@@ -155,6 +155,25 @@ TEST(GpuTurns, AWholeShareIsNeverStopped) {
   EXPECT_EQ(gpu.speed_milli(1), 1000);
 }
 
+TEST(GpuTurns, BesideAWholeShareASmallOneHasItsTurns) {
+  for (const uint32_t milli : {1u, 50u, 300u}) {
+    Gpu gpu;
+    gpu.add(1, 1000);
+    gpu.run(3'000);
+    gpu.add(2, milli);
+    gpu.run(30'000);
+    gpu.forget();
+    gpu.run(60'000);
+    EXPECT_GE(gpu.speed_milli(2), 0.5 * milli) << milli;
+    EXPECT_GE(gpu.speed_milli(1), 950 - milli) << milli;
+    gpu.remove(2);
+    gpu.run(1'000);
+    gpu.forget();
+    gpu.run(1'000);
+    EXPECT_EQ(gpu.longest_wait_ms(1), 0) << "alone again";
+  }
+}
+
 TEST(GpuTurns, WhoEndsLeavesTheGpuAtOnce) {
   Gpu gpu;
   gpu.add(1, 900);
