@@ -9,8 +9,8 @@ namespace {
 
 // Between two samples of a process: after a longer pause it has not computed in all of it.
 constexpr uint64_t kLongestSample_us = 1'000'000;
+// Those of several processes that were taken together are not so far apart.
 constexpr uint64_t kShortestPeriod_us = 50'000;
-constexpr size_t kGaps = 32;
 constexpr uint64_t kFirstSample_us = 166'667;
 
 }  // namespace
@@ -20,13 +20,13 @@ std::map<pid_t, int64_t> GpuMeter::add(const std::vector<GpuSample>& samples, ui
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.at_us < b.at_us; });
   std::map<pid_t, int64_t> busy_ns;
+  const uint64_t told_us = newest_us_;
   for (const auto& sample : sorted) {
     const auto pid = static_cast<pid_t>(sample.pid);
     const auto [last, first] = last_us_.try_emplace(pid, sample.at_us);
-    const uint64_t gap_us = sample.at_us - std::min(sample.at_us, last->second);
-    if (gap_us >= kShortestPeriod_us) gaps_us_.push_back(gap_us);
-    if (gaps_us_.size() > kGaps) gaps_us_.pop_front();
-    const uint64_t most_us = std::min(kLongestSample_us, std::max(since_us, period_us()));
+    const uint64_t gap_us = sample.at_us - std::min(sample.at_us, std::max(last->second, told_us));
+    if (!first && gap_us >= kShortestPeriod_us) period_us_ = std::min(period_us_, gap_us);
+    const uint64_t most_us = std::min(kLongestSample_us, std::max(since_us, period_us_));
     const uint64_t long_us = first ? kFirstSample_us : std::min(gap_us, most_us);
     last->second = sample.at_us;
     busy_ns[pid] += static_cast<int64_t>(long_us) * 10 * sample.sm_percent;
@@ -35,10 +35,6 @@ std::map<pid_t, int64_t> GpuMeter::add(const std::vector<GpuSample>& samples, ui
   constexpr uint64_t kGone_us = 60'000'000;
   std::erase_if(last_us_, [&](const auto& last) { return last.second + kGone_us < newest_us_; });
   return busy_ns;
-}
-
-uint64_t GpuMeter::period_us() const {
-  return gaps_us_.empty() ? kLongestSample_us : *std::min_element(gaps_us_.begin(), gaps_us_.end());
 }
 
 GpuPoll::GpuPoll(Options options, const Clock& clock, Looked looked)

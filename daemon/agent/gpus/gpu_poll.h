@@ -7,7 +7,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -45,12 +44,9 @@ class GpuMeter {
   uint64_t newest_us() const { return newest_us_; }
 
  private:
-  // Of the driver: who did not compute meanwhile has longer gaps.
-  uint64_t period_us() const;
-
   std::map<pid_t, uint64_t> last_us_;
   uint64_t newest_us_ = 0;
-  std::deque<uint64_t> gaps_us_;  // between two samples of one process, the last ones of all
+  uint64_t period_us_ = 1'000'000;  // of the driver: the shortest seen
 };
 
 class GpuPoll {

@@ -181,32 +181,5 @@ TEST(GpuMeter, SamplesMayBeFartherApartThanLooks) {
   EXPECT_EQ(busy_ns, 9 * 500'000'000ll);
 }
 
-TEST(GpuMeter, SamplesOfSeveralProcessesMayBeOffset) {
-  for (const uint64_t offset_us : {20'000, 100'000, 250'000, 500'000}) {
-    GpuMeter meter;
-    std::map<pid_t, int64_t> busy_ns;
-    const auto look = [&](const std::vector<GpuSample>& samples) {
-      for (const auto& [pid, one_ns] : meter.add(samples, 250'000)) busy_ns[pid] += one_ns;
-    };
-    look({{7, 1'000'000, 30}}), look({{8, 1'000'000 + offset_us, 60}});
-    busy_ns.clear();
-    for (uint64_t at_us = 2'000'000; at_us <= 11'000'000; at_us += 1'000'000) {
-      look({{7, at_us, 30}}), look({{8, at_us + offset_us, 60}});
-      look({}), look({});
-    }
-    EXPECT_EQ(busy_ns[7], 3'000'000'000) << offset_us;
-    EXPECT_EQ(busy_ns[8], 6'000'000'000) << offset_us;
-  }
-}
-
-TEST(GpuMeter, ADriverThatTakesSamplesMoreSeldomIsBelievedAfterAWhile) {
-  GpuMeter meter;
-  uint64_t at_us = 1'000'000;
-  for (int looks = 0; looks < 40; ++looks) meter.add({{7, at_us += 167'000, 50}}, 250'000);
-  for (int looks = 0; looks < 40; ++looks) meter.add({{7, at_us += 1'000'000, 50}}, 250'000);
-  EXPECT_THAT(meter.add({{7, at_us + 1'000'000, 50}}, 250'000),
-              UnorderedElementsAre(Pair(7, 500'000'000)));
-}
-
 }  // namespace
 }  // namespace tierpilot::agent
