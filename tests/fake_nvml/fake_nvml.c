@@ -5,8 +5,8 @@
 //   xids   "UUID NUMBER" a line, appended: an Xid error happens
 //   lost   a UUID a line: these devices do not answer, as long as they stand there
 //   clients  "UUID PID BYTES" a line: the process computes on the device, whenever its first
-//            thread uses a CPU or waits for one, and has so much of its memory; through MPS where it
-//            has CUDA_MPS_PIPE_DIRECTORY: then it is in both lists, as drivers have it
+//            thread uses a CPU or waits for one, and has so much of its memory; through MPS where
+//            it has CUDA_MPS_PIPE_DIRECTORY: then it is in both lists, as drivers have it
 //   kinds  "UUID NAME CAPABILITY_MAJOR MINOR CORES SM_MHZ MEMORY_MHZ BUS_BITS MEMORY_BYTES" a line:
 //            of what kind the device is; else nothing but its memory is known
 //   temperatures  "UUID CELSIUS" a line; others do not tell theirs

@@ -95,6 +95,7 @@ void GpuSchedule::used(const std::map<AttemptId, int64_t>& used_ns) {
 
 void GpuSchedule::unmeasured() {
   told_ns_ = now_ns_;
+  exclusive_.unmeasured();
   for (auto& [attempt, member] : members_) {
     member.demand = {};
     member.ran_ns = 0;

@@ -171,7 +171,7 @@ void GpuTurns::used(AttemptId attempt, int64_t used_ns) {
   if (found == members_.end()) return;
   auto& member = found->second;
   const int64_t turns_ns = std::exchange(member.charged_ns, 0);
-  const int64_t error_ns = used_ns - turns_ns * (kWhole + kSampleError_milli) / kWhole;
+  const int64_t error_ns = used_ns - turns_ns / kWhole * (kWhole + kSampleError_milli);
   // So that kernels come to their end within the turn, and no time is left over for it.
   member.error_ns += (error_ns - member.error_ns) / kSmoothing;
   const int64_t longest_ns = std::min(kLongestDrain_ns, of_share(member, kLongestCycle_ns / 2));
@@ -180,6 +180,10 @@ void GpuTurns::used(AttemptId attempt, int64_t used_ns) {
   // Who computes on the host for a while does not save up.
   member.over_ns = std::max(member.over_ns + error_ns, -of_share(member, kMostLateness_ns));
   if (member.over_ns > 0) pay(member, std::exchange(member.over_ns, 0));
+}
+
+void GpuTurns::unmeasured() {
+  for (auto& [attempt, member] : members_) member.charged_ns = member.error_ns = 0;
 }
 
 // To the others, in whose turns its kernels ran.

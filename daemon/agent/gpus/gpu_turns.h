@@ -43,6 +43,8 @@ class GpuTurns {
   // Those that take no turns here took so much of its turns, which it has later.
   void others_used(AttemptId attempt, int64_t others_ns);
   void used(AttemptId attempt, int64_t used_ns);
+  // What was used up to now will not be told.
+  void unmeasured();
 
  private:
   struct Member {

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 try:
@@ -19,12 +18,14 @@ except ImportError:
     print("skipped: PyTorch is not installed (python3-torch)")
     sys.exit(77)
 
+sys.dont_write_bytecode = True
+from process_groups import PATIENCE_S, end_group, lives, wait_for  # noqa: E402
+
 LAB, FAKE_NVML, STAND_IN = (sys.argv.pop(1) for _ in range(3))
 BYTES = 3 << 30  # that each client has, and its number more where it is slow
 STEP_S = 0.04  # longer than the processor computes in an iteration
 WARM = 10  # iterations of a training that gets ready
 SECONDS = 0.2
-PATIENCE_S = 60
 
 
 class PairsOnGpu(unittest.TestCase):
@@ -189,27 +190,6 @@ class PairsOnGpu(unittest.TestCase):
 def name_of(pid):
     with open(f"/proc/{pid}/comm") as name:
         return name.read()
-
-
-def lives(group):
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def end_group(group):
-    if lives(group):
-        os.killpg(group, signal.SIGKILL)
-
-
-def wait_for(happened):
-    until_s = time.monotonic() + PATIENCE_S
-    while not happened():
-        if time.monotonic() > until_s:
-            raise AssertionError("it does not happen")
-        time.sleep(0.05)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 try:
@@ -18,12 +17,14 @@ except ImportError:
     print("skipped: PyTorch is not installed (python3-torch)")
     sys.exit(77)
 
+sys.dont_write_bytecode = True
+from process_groups import end_group, lives, wait_for  # noqa: E402
+
 LAB, FAKE_NVML, STAND_IN = (sys.argv.pop(1) for _ in range(3))
 BYTES = 3 << 30  # that each client has, and its number more
 SLOW_S = 0.1
 LOADED = 3  # ends: the model has come, and two iterations
 WARM_UP = 10
-PATIENCE_S = 60
 
 Process = collections.namedtuple("Process", "number ends")
 
@@ -156,27 +157,6 @@ class Turns(unittest.TestCase):
                 wait_for(lambda: not lives(running.pid))
                 running.communicate()
                 os.remove(self.path("ends"))
-
-
-def lives(group):
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def end_group(group):
-    if lives(group):
-        os.killpg(group, signal.SIGKILL)
-
-
-def wait_for(happened):
-    until_s = time.monotonic() + PATIENCE_S
-    while not happened():
-        if time.monotonic() > until_s:
-            raise AssertionError("it does not happen")
-        time.sleep(0.05)
 
 
 if __name__ == "__main__":

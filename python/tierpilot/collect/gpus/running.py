@@ -26,7 +26,7 @@ _POLL_S = 0.005
 
 class GpuTraining:
     """In a process of its own, with a context of CUDA of its own. It stands still between iterations only: a client
-    of MPS that stops with work in flight holds up the others. RuntimeError, of what waits for it: it failed, ended,
+    of MPS that stops with work in flight may hold up the others. RuntimeError, of what waits for it: it failed, ended,
     or did not answer within the limit."""
 
     def __init__(self, gpu, architecture, seed, most_times, limit_s):

@@ -53,6 +53,26 @@ TEST(GpuTurns, WithoutSamplesTheyAreByTheClock) {
   expect_held(gpu, {{1, 300}, {2, 600}});
 }
 
+TEST(GpuTurns, ALongTimeWithoutSamplesIsNotSetOffAgainstTheFirstOnes) {
+  GpuTurns turns;
+  turns.advance(1);
+  turns.set({1, 1}, 500);
+  int64_t now_ms = 0;
+  const auto ran_ms = [&](int64_t ms, bool measured) {
+    int64_t ran = 0;
+    for (const int64_t end_ms = now_ms + ms; now_ms < end_ms;) {
+      turns.advance(++now_ms * 1'000'000);
+      ran += turns.runs().has_value();
+      if (!measured && now_ms % 250 == 0) turns.unmeasured();
+    }
+    return ran;
+  };
+  ran_ms(600'000, false);
+  EXPECT_NEAR(static_cast<double>(ran_ms(2'000, true)), 1'000, 150);
+  turns.used({1, 1}, 2'500'000'000);
+  EXPECT_LE(ran_ms(2'000, true), 500) << "it pays for what it used too much";
+}
+
 TEST(GpuTurns, LatenessDoesNotAddUp) {
   for (const int late_ms : {5, 20, 50}) {
     Gpu gpu;
