@@ -4,6 +4,12 @@
 #include <utility>
 
 namespace tierpilot::agent {
+namespace {
+
+// Looks of which the driver tells nothing come one at a time; they are a quarter of a second apart.
+constexpr int64_t kSamplesCeased_ns = 2'000'000'000;
+
+}  // namespace
 
 void GpuSchedule::set(AttemptId attempt, uint32_t milli) {
   auto& member = members_[attempt];
@@ -77,6 +83,7 @@ GpuDemand::Use GpuSchedule::others(const Member& member,
 }
 
 void GpuSchedule::used(const std::map<AttemptId, int64_t>& used_ns) {
+  unmeasured_since_ns_.reset();
   const int64_t since_ns = now_ns_ - std::exchange(told_ns_, now_ns_);
   std::map<AttemptId, GpuDemand::Use> beside;
   for (const auto& [attempt, member] : members_)
@@ -94,10 +101,12 @@ void GpuSchedule::used(const std::map<AttemptId, int64_t>& used_ns) {
 }
 
 void GpuSchedule::unmeasured() {
+  if (!unmeasured_since_ns_) unmeasured_since_ns_ = told_ns_;
   told_ns_ = now_ns_;
   exclusive_.unmeasured();
+  const bool ceased = now_ns_ - *unmeasured_since_ns_ >= kSamplesCeased_ns;
   for (auto& [attempt, member] : members_) {
-    member.demand = {};
+    if (ceased) member.demand = {};
     member.ran_ns = 0;
     place(attempt, member);
   }

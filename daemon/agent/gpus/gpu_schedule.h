@@ -36,7 +36,8 @@ class GpuSchedule {
 
   // Of the GPU's time, by the driver's samples, since it was last told; the others' is none.
   void used(const std::map<AttemptId, int64_t>& used_ns);
-  // The driver takes no samples: exclusive turns, by the clock.
+  // The driver told of no samples. One such look changes nothing; where none come for seconds, and
+  // at the beginning: exclusive turns, by the clock.
   void unmeasured();
 
  private:
@@ -58,6 +59,7 @@ class GpuSchedule {
   std::map<AttemptId, Member> members_;
   GpuTurns exclusive_;
   int64_t now_ns_ = 0, told_ns_ = 0;
+  std::optional<int64_t> unmeasured_since_ns_;
 };
 
 }  // namespace tierpilot::agent

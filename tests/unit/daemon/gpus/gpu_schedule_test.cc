@@ -13,6 +13,7 @@ using Gpu = MadeGpu<GpuSchedule>;
 constexpr double kAllowed_milli = 50;
 // Until what they want is known, and they were held to it.
 constexpr int kKnown_ms = 10'000;
+constexpr int kSamplesCeased_ms = 2'500;
 
 MadeProgram busy(int percent, int cycle_ms = 10) {
   return {.host_percent = 100 - percent, .cycle_ms = cycle_ms};
@@ -195,11 +196,25 @@ TEST(GpuSchedule, WhereSamplesCeaseTurnsAreExclusiveAgain) {
   gpu.run(1'000);
   EXPECT_GT(gpu.together_ms(), 0);
   gpu.samples_ms = -1;
+  gpu.run(kSamplesCeased_ms);
   gpu.turns.unmeasured();
   gpu.forget();
   gpu.run(10'000);
   EXPECT_EQ(gpu.together_ms(), 0);
   EXPECT_NEAR(gpu.speed_milli(1), 300, kAllowed_milli);
+}
+
+TEST(GpuSchedule, ALookWithoutSamplesChangesNothing) {
+  Gpu gpu;
+  gpu.add(1, 300, busy(30)), gpu.add(2, 600);
+  gpu.run(kKnown_ms);
+  gpu.forget();
+  for (int looks = 0; looks < 10; ++looks) {
+    gpu.turns.unmeasured();
+    gpu.run(1'000);
+  }
+  EXPECT_EQ(gpu.stood_ms(1), 0);
+  EXPECT_GE(gpu.speed_milli(1), 900);
 }
 
 TEST(GpuSchedule, TurnsBesideOthersAreByTheClock) {
