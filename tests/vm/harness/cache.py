@@ -1,10 +1,10 @@
-"""What is kept between runs, outside of the tree, and the lock that keeps guests apart."""
+"""What is kept between runs, outside of the tree, and the locks that keep guests apart."""
 
 import contextlib
 import fcntl
 import os
 import pathlib
-import sys
+import time
 
 
 class Unavailable(Exception):
@@ -21,13 +21,38 @@ def directory():
     return path
 
 
+def places():
+    """Guests that may run beside each other: two processors emulate one most of the time."""
+    return min(2, len(os.sched_getaffinity(0)))
+
+
 @contextlib.contextmanager
-def only_one_guest():
-    """Two emulated guests on a small machine would spoil each other's times."""
-    with open(directory() / "lock", "w", encoding="ascii") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print("waiting for another run of tests/vm", file=sys.stderr, flush=True)
+def place_for_a_guest(alone):
+    """More would spoil each other's times; beside one that measures times there is no other."""
+    with contextlib.ExitStack() as opened:
+        locks = [opened.enter_context(lock_file(f"place.{number}")) for number in range(places())]
+        for lock in locks if alone else []:
             fcntl.flock(lock, fcntl.LOCK_EX)
+        while not alone and not any(taken(lock) for lock in locks):
+            time.sleep(0.5)
         yield
+
+
+@contextlib.contextmanager
+def preparing():
+    """What is kept is fetched and unpacked by one run at a time."""
+    with lock_file("lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def lock_file(name):
+    return open(directory() / name, "w", encoding="ascii")
+
+
+def taken(lock):
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -77,7 +77,8 @@ class Guest:
         self.build = build
         variant = "" if machine.far_ns is None else f"-{machine.far_ns}ns"
         self.log = build / "tests" / "vm" / f"{name}{variant}.log"
-        self.kernel = kernel.Kernel(machine.kernel)
+        with cache.preparing():
+            self.kernel = kernel.Kernel(machine.kernel)
 
     def run(self, script, make_host=None):
         """`make_host(build, folder)` is what the case does on this machine meanwhile, see run."""
@@ -136,7 +137,8 @@ class Guest:
 
     def _command(self, script, folder, host):
         initrd = folder / "initrd"
-        made = self._image(script)
+        with cache.preparing():
+            vmlinux, made = self.kernel.vmlinux(), self._image(script)
         for path, data in (host.files if host else {}).items():
             made.add_bytes(path, data)
         made.write(initrd)
@@ -146,7 +148,7 @@ class Guest:
                 "-display", "none", "-no-reboot",
                 "-serial", "stdio", "-serial", f"file:{folder / 'results'}",
                 *(live.Live.qemu_arguments(folder) if host else []),
-                "-kernel", self.kernel.vmlinux(), "-initrd", initrd,
+                "-kernel", vmlinux, "-initrd", initrd,
                 "-append", f"{self.machine.kernel_command_line()} rdinit={first}",
                 *self.machine.qemu_arguments(), *self._disk(folder, host), *self._delay()]
 

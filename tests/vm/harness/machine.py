@@ -9,6 +9,7 @@ Keys of a case file (TOML); only nodes are required:
     modules = []                loaded at start, with what they need
     programs = []               from the build folder, to /bin, with their libraries
     packages = []               Debian packages, unpacked over the guest's root
+    beside = false              true: another guest may run at the same time; it measures no times
     init = "script"             or "systemd": the script is then a service's
     count_instructions = true   the guest's clock counts them: its times do not depend on the host
     far_ns = 400                delay of loads and stores on the second of two nodes
@@ -56,6 +57,7 @@ class Machine:
     modules: list[str] = dataclasses.field(default_factory=list)
     programs: list[str] = dataclasses.field(default_factory=list)
     packages: list[str] = dataclasses.field(default_factory=list)
+    beside: bool = False
     init: str = "script"
     count_instructions: bool = False
     far_ns: int | None = None
