@@ -6,7 +6,8 @@
 namespace tierpilot::agent {
 namespace {
 
-// Looks of which the driver tells nothing come one at a time; they are a quarter of a second apart.
+// One look of which the driver tells nothing need not mean more; they are a quarter of a second
+// apart.
 constexpr int64_t kSamplesCeased_ns = 2'000'000'000;
 
 }  // namespace

@@ -116,14 +116,14 @@ class PairsOnGpu(unittest.TestCase):
             self.assertTrue(0 < float(row[f"milli_{job}"]) <= 1000)
 
     def test_nobody_is_beside_a_pair_that_is_measured(self):
-        self.collected(3, STAND_IN_SLOW_S="0.1", STAND_IN_CPUS="8")
+        self.collected(5, STAND_IN_SLOW_S="0.1", STAND_IN_CPUS="16")
         ends = self.ends()
-        self.assertEqual(len(ends), 6)
+        self.assertEqual(len(ends), 10)
         pairs = [{int(row[f"memory_bytes_{job}"]) - BYTES for job in "ab"} for row in self.rows()]
         self.assertEqual(set.union(*pairs), set(ends), "each has its own memory")
         alive = [(spans[0][0], spans[-1][1]) for spans in ends.values()]
         most = max(sum(begun <= at < ended for begun, ended in alive) for at, _ in alive)
-        self.assertEqual(most, 4, "two pairs get ready at once")
+        self.assertEqual(most, 8, "four pairs get ready at once")
         for pair in pairs:
             measured = [ends[number][WARM:] for number in pair]
             began_s, ended_s = min(spans[0][0] for spans in measured), max(spans[-1][1] for spans in measured)
@@ -131,7 +131,7 @@ class PairsOnGpu(unittest.TestCase):
             self.assertFalse([span for span in others if span[0] < ended_s and began_s < span[1]])
 
     def test_a_pair_of_which_one_dies_is_left_out(self):
-        for ends in (0, WARM + 20):
+        for ends in (0, WARM - 1, WARM + 20):
             with self.subTest(ends=ends):
                 said = self.collected(2, STAND_IN_DIES_AT=str(ends))
                 self.assertRegex(said, r"left out: \w+ beside \w+: (mlp|lstm), seed \d+: its process ended with status 9")

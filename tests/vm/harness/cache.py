@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import pathlib
+import sys
 import time
 
 
@@ -31,9 +32,12 @@ def place_for_a_guest(alone):
     """More would spoil each other's times; beside one that measures times there is no other."""
     with contextlib.ExitStack() as opened:
         locks = [opened.enter_context(lock_file(f"place.{number}")) for number in range(places())]
-        for lock in locks if alone else []:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        while not alone and not any(taken(lock) for lock in locks):
+        enough = all if alone else any  # in one order: two that are to be alone do not wait for each other
+        told = False
+        while not enough(taken(lock) for lock in locks):
+            if not told:
+                print("waiting for another run of tests/vm", file=sys.stderr, flush=True)
+            told = True
             time.sleep(0.5)
         yield
 
