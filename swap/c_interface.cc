@@ -17,6 +17,7 @@
 #include "policies/swap/graph_builder.h"
 #include "swap/describe.h"
 #include "swap/device/process_memory.h"
+#include "swap/given.h"
 #include "swap/plan_file.h"
 #include "swap/session.h"
 #include "swap/tier_list.h"
@@ -64,13 +65,9 @@ void guarded(const tierpilot_swap* swap, const Work& work) {
 }
 
 Result<std::vector<std::unique_ptr<swap::Tier>>> wanted_tiers(
-    const tierpilot_swap_settings& settings, const swap::ComputeDevice& device) {
-  if (settings.tiers && *settings.tiers)
-    return swap::tiers_of(settings.tiers, swap::pages_for(device));
-  // Those that a task was given.
-  const char* given = std::getenv("TIERPILOT_SWAP_TIERS");
-  return given && *given ? swap::tiers_of(given, swap::pages_for(device))
-                         : swap::found_tiers(device);
+    const tierpilot_swap_settings& settings, const swap::ComputeDevice& device, int workers) {
+  return settings.tiers && *settings.tiers ? swap::tiers_of(settings.tiers, swap::pages_for(device))
+                                           : swap::given_tiers(device, workers);
 }
 
 // Of a front end that was built with an earlier version, and knows of less.
@@ -84,7 +81,9 @@ Result<tierpilot_swap_settings> whole(const tierpilot_swap_settings& said) {
 }
 
 Result<std::unique_ptr<Session>> opened(const tierpilot_swap_settings& settings) {
-  if (settings.budget_bytes <= 0) return fail(ErrorCode::kInvalid, "the budget has to be above 0");
+  if (settings.budget_bytes < 0)
+    return fail(ErrorCode::kInvalid,
+                "the budget has to be above 0, or 0 for the one in TIERPILOT_SWAP_BUDGET");
   swap::SessionSettings made{.budget_bytes = settings.budget_bytes};
   if (settings.policy && *settings.policy) made.rule = settings.policy;
   std::string names;
@@ -102,7 +101,13 @@ Result<std::unique_ptr<Session>> opened(const tierpilot_swap_settings& settings)
   auto device = swap::open_device(settings.device ? settings.device : "");
   if (!device) return tl::unexpected(device.error());
   if (!(*device)->runs_ahead()) swap::ProcessMemory::own_freed_memory();
-  auto tiers = wanted_tiers(settings, **device);
+  const int workers = swap::workers_of_this_program();
+  if (made.budget_bytes == 0) {
+    const auto given = swap::given_budget_bytes(**device, workers);
+    if (!given) return tl::unexpected(given.error());
+    made.budget_bytes = *given;
+  }
+  auto tiers = wanted_tiers(settings, **device, workers);
   if (!tiers) return tl::unexpected(tiers.error());
   auto ranked = swap::measured(std::move(*tiers), **device);
   if (!ranked) return tl::unexpected(ranked.error());

@@ -19,10 +19,10 @@ using Tiers = std::vector<std::unique_ptr<Tier>>;
 constexpr int64_t kMostBytes = int64_t{1} << 46;
 constexpr int64_t kLeastBytes = 64 << 20;
 
-Result<std::unique_ptr<Tier>> tier_of(std::string_view entry, MemoryPages pages) {
+Result<std::unique_ptr<Tier>> tier_of(std::string_view entry, MemoryPages pages, int parts) {
   const auto tier = parse_swap_tier(entry);
   if (!tier) return tl::unexpected(tier.error());
-  const auto bytes = static_cast<int64_t>(tier->bytes);
+  const auto bytes = static_cast<int64_t>(tier->bytes) / parts;
   if (tier->kind == SwapTierWords::Kind::kDirectory)
     return open_directory_tier(tier->directory, bytes);
   return open_memory_tier(tier->name(), tier->node, bytes, pages);
@@ -34,14 +34,14 @@ std::string swap_directory() {
 }
 
 // Of all nodes, as new memory is taken near whoever runs: what can be had without swapping.
-void add_host(Tiers& tiers) {
-  const auto bytes = available_memory_bytes() / 2;
+void add_host(Tiers& tiers, int parts) {
+  const auto bytes = available_memory_bytes() / 2 / parts;
   if (bytes < kLeastBytes) return;
   auto tier = open_memory_tier("memory", -1, bytes, MemoryPages::kToPin);
   if (tier) tiers.push_back(std::move(*tier));
 }
 
-void add_nodes(Tiers& tiers, MemoryPages pages) {
+void add_nodes(Tiers& tiers, MemoryPages pages, int parts) {
   if (numa_available() < 0) return;
   const int here = numa_node_of_cpu(sched_getcpu());
   for (int node = 0; node <= numa_max_node(); ++node) {
@@ -49,7 +49,7 @@ void add_nodes(Tiers& tiers, MemoryPages pages) {
     if (node == here) continue;
     long long free_bytes = 0;
     if (numa_node_size64(node, &free_bytes) <= 0 || free_bytes < kLeastBytes) continue;
-    auto tier = open_memory_tier(fmt::format("node{}", node), node, free_bytes / 2, pages);
+    auto tier = open_memory_tier(fmt::format("node{}", node), node, free_bytes / 2 / parts, pages);
     if (tier) tiers.push_back(std::move(*tier));
   }
 }
@@ -60,11 +60,11 @@ MemoryPages pages_for(const ComputeDevice& device) {
   return device.runs_ahead() ? MemoryPages::kToPin : MemoryPages::kShared;
 }
 
-Result<Tiers> tiers_of(std::string_view list, MemoryPages pages) {
+Result<Tiers> tiers_of(std::string_view list, MemoryPages pages, int parts) {
   Tiers tiers;
   while (!list.empty()) {
     const auto comma = std::min(list.find(','), list.size());
-    auto tier = tier_of(list.substr(0, comma), pages);
+    auto tier = tier_of(list.substr(0, comma), pages, parts);
     if (!tier) return tl::unexpected(tier.error());
     tiers.push_back(std::move(*tier));
     list.remove_prefix(std::min(comma + 1, list.size()));
@@ -73,10 +73,10 @@ Result<Tiers> tiers_of(std::string_view list, MemoryPages pages) {
   return tiers;
 }
 
-Result<Tiers> found_tiers(const ComputeDevice& device) {
+Result<Tiers> found_tiers(const ComputeDevice& device, int parts) {
   Tiers tiers;
-  if (device.runs_ahead()) add_host(tiers);
-  add_nodes(tiers, pages_for(device));
+  if (device.runs_ahead()) add_host(tiers, parts);
+  add_nodes(tiers, pages_for(device), parts);
   const auto directory = swap_directory();
   struct statvfs room {};
   Status failed;
@@ -84,7 +84,7 @@ Result<Tiers> found_tiers(const ComputeDevice& device) {
     failed = fail_errno(errno, fmt::format("tier 'dir:{}'", directory));
   } else {
     const auto bytes =
-        static_cast<int64_t>(room.f_bavail) * static_cast<int64_t>(room.f_frsize) / 2;
+        static_cast<int64_t>(room.f_bavail) * static_cast<int64_t>(room.f_frsize) / 2 / parts;
     auto tier = open_directory_tier(directory, std::min(bytes, kMostBytes));
     if (tier)
       tiers.push_back(std::move(*tier));

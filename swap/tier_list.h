@@ -19,13 +19,15 @@ struct MeasuredTier {
 };
 
 // "node1=2GiB,dir:/srv/slow=16GiB"; messages name the entry that is wrong.
+// Of what the list says one of `parts` is used.
 Result<std::vector<std::unique_ptr<Tier>>> tiers_of(std::string_view list,
-                                                    MemoryPages pages = MemoryPages::kShared);
+                                                    MemoryPages pages = MemoryPages::kShared,
+                                                    int parts = 1);
 MemoryPages pages_for(const ComputeDevice& device);
 
 // The host's memory, where the device has its own; NUMA nodes that this process does not run on;
-// and TIERPILOT_SWAP_DIR or /var/tmp. Half of what is free of each.
-Result<std::vector<std::unique_ptr<Tier>>> found_tiers(const ComputeDevice& device);
+// and TIERPILOT_SWAP_DIR or /var/tmp. One of `parts` of half of what is free of each.
+Result<std::vector<std::unique_ptr<Tier>>> found_tiers(const ComputeDevice& device, int parts = 1);
 
 // Fast to slow by the time of a copy out of the device and back. A tier that fails here is left
 // out; kUnavailable when none is left.

@@ -27,9 +27,12 @@ extern "C" {
 typedef struct tierpilot_swap tierpilot_swap;
 
 typedef struct tierpilot_swap_settings {
-  uint32_t size;        /* sizeof(tierpilot_swap_settings), for later versions */
-  uint32_t reserved;    /* 0 */
-  int64_t budget_bytes; /* above 0: of the process's private resident memory, or of `device` */
+  uint32_t size;     /* sizeof(tierpilot_swap_settings), for later versions */
+  uint32_t reserved; /* 0 */
+  /* Of the process's private resident memory, or of `device`. 0: TIERPILOT_SWAP_BUDGET, which
+   * workers that torchrun starts divide among them, as they divide the tiers where they are not
+   * said; of GPUs those that share one. */
+  int64_t budget_bytes;
   /* Where bytes go, "node1=2GiB,dir:/srv/slow=16GiB": NUMA nodes, "memory" (any node) and
    * directories, with what may be used of each. NULL: TIERPILOT_SWAP_TIERS, or without that other
    * NUMA nodes of this machine and then TIERPILOT_SWAP_DIR or /var/tmp, half of what is free there.

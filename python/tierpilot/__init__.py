@@ -321,7 +321,8 @@ def swap(budget=None, policy="swap", tiers=None, recompute=False, plan_file=None
         loss.backward()
 
     Without a budget it is TIERPILOT_SWAP_BUDGET, and without tiers they are TIERPILOT_SWAP_TIERS: a
-    Tierpilot task that was submitted with room for swapping has both.
+    Tierpilot task that was submitted with room for swapping has both. Workers that torchrun starts
+    divide what these say.
 
     With `recompute`, blocks of the model are computed again in the backward pass where that is
     cheaper than copies: their forward passes have to depend on their inputs and weights alone.

@@ -48,6 +48,9 @@ class ComputeDevice {
   virtual void tell_memory(int64_t /*held_bytes*/, int64_t /*peak_bytes*/) {}
   virtual std::unique_ptr<Copier> copier() = 0;
 
+  // How many of this many processes, which divide the machine's devices, compute on this one.
+  virtual int sharers(int processes) const { return processes; }
+
   // Whether it computes later than it is told to.
   virtual bool runs_ahead() const { return false; }
   // All that the stream has been told so far; to be forgotten by who asked.

@@ -96,6 +96,11 @@ class CudaDevice : public ComputeDevice {
     driver_.free(reinterpret_cast<CudaDriver::Address>(data));
   }
 
+  int sharers(int processes) const override {
+    int devices = 0;
+    driver_.device_count(&devices);
+    return devices > 0 ? (processes + devices - 1) / devices : processes;
+  }
   int64_t pinned_bytes() const override { return pins_.bytes(); }
   void unpin() override {
     const Within within(driver_, context_);

@@ -22,7 +22,7 @@ using libtorch::TensorPool;
 // The pools of this process, by their settings. Never freed, as graphs may outlive everything.
 struct Pools {
   std::mutex mutex;
-  std::map<std::tuple<std::string, std::string, std::string, std::string, bool>,
+  std::map<std::tuple<std::string, std::string, std::string, std::string, std::string, bool>,
            std::shared_ptr<TensorPool>>
       by_settings;
 };
@@ -54,8 +54,10 @@ void check_policy(const std::string& policy) {
                                 "not tell: take another one, or PyTorch in Python");
 }
 
-std::string budget_of(const ScopeSettings& settings) {
-  if (!settings.budget.empty()) return settings.budget;
+// What the library takes the budget of the environment for.
+constexpr int64_t kGiven = 0;
+
+std::string given_budget() {
   const char* given = std::getenv("TIERPILOT_SWAP_BUDGET");
   if (given && *given) return given;
   throw std::invalid_argument(
@@ -63,15 +65,21 @@ std::string budget_of(const ScopeSettings& settings) {
       "TIERPILOT_SWAP_BUDGET, which a task with --memory and --swap-room has");
 }
 
-std::shared_ptr<TensorPool> opened(const ScopeSettings& settings) {
-  check_policy(settings.policy);
-  const auto budget_bytes = tierpilot_swap_bytes(settings.budget.c_str());
-  if (budget_bytes < 0)
+int64_t budget_of(const ScopeSettings& settings) {
+  if (settings.budget.empty()) return kGiven;
+  const auto bytes = tierpilot_swap_bytes(settings.budget.c_str());
+  if (bytes < 0)
     throw std::invalid_argument("tierpilot::swap: the budget '" + settings.budget +
                                 "' is no size, such as '4GiB'");
+  if (bytes == 0) throw std::invalid_argument("tierpilot::swap: the budget has to be above 0");
+  return bytes;
+}
+
+std::shared_ptr<TensorPool> opened(const ScopeSettings& settings) {
+  check_policy(settings.policy);
   const tierpilot_swap_settings said{.size = sizeof said,
                                      .reserved = 0,
-                                     .budget_bytes = budget_bytes,
+                                     .budget_bytes = budget_of(settings),
                                      .tiers = settings.tiers.c_str(),
                                      .policy = settings.policy.c_str(),
                                      .out_threads = 0,
@@ -86,13 +94,14 @@ std::shared_ptr<TensorPool> opened(const ScopeSettings& settings) {
 std::shared_ptr<TensorPool> pool_of(ScopeSettings settings) {
   if (!settings.plan_file.empty())
     settings.plan_file = std::filesystem::absolute(settings.plan_file).lexically_normal();
-  settings.budget = budget_of(settings);
+  const std::string given = settings.budget.empty() ? given_budget() : "";
   settings.recompute = settings.recompute || settings.policy == "checkpoint";
   at_first();
   const std::lock_guard lock(pools().mutex);
   auto& all = pools().by_settings;
-  const std::tuple key{settings.budget, settings.policy, settings.tiers, settings.plan_file,
-                       settings.recompute};
+  const std::tuple key{settings.budget,    given,
+                       settings.policy,    settings.tiers,
+                       settings.plan_file, settings.recompute};
   const auto found = all.find(key);
   if (found != all.end() && !found->second->forked()) return found->second;
   auto pool = opened(settings);

@@ -38,7 +38,7 @@ class RandomState;
 
 struct ScopeSettings {
   // Of the process's private resident memory: "4GiB"; empty: TIERPILOT_SWAP_BUDGET, which a task
-  // with room for swapping has.
+  // with room for swapping has, and of which each worker of torchrun takes its part.
   std::string budget{};
   // "swap", "swap-all", "capuchin", "q-published", "checkpoint" (every segment is computed again)
   // or "none".

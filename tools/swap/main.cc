@@ -120,7 +120,9 @@ int main(int argc, char** argv) {
                "tierpilot-swap"};
   app.require_subcommand(1);
   auto* run_command = app.add_subcommand("run", "run a program within a memory budget");
-  run_command->add_option("--budget", options.budget, "resident memory of the process, as 4GiB")
+  run_command
+      ->add_option("--budget", options.budget,
+                   "resident memory of the process, as 4GiB; workers of torchrun divide it")
       ->type_name("SIZE")
       ->envname("TIERPILOT_SWAP_BUDGET")
       ->check([](const std::string& text) {

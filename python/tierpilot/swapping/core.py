@@ -12,6 +12,7 @@ import warnings
 HERE, AWAY, COMING, LOST = range(4)
 CONVOLUTION_INPUT, STATE = 1, 2
 LEFT_NEWS, AHEAD_NEWS, MEMORY_NEWS, STATES_NEWS = 1, 2, 4, 8
+GIVEN = 0  # a budget: this process's part of that in TIERPILOT_SWAP_BUDGET
 _MOST_IDS = 64
 
 
@@ -133,10 +134,10 @@ def yes_or_no(name, said):
 class Core:
     """One pool with its threads and what it has learned. `close` ends it, or that nobody has it any more."""
 
-    def __init__(self, budget, policy="swap", tiers=None, plan_file=None, device="cpu", out_threads=0, in_threads=0):
+    def __init__(self, budget=None, policy="swap", tiers=None, plan_file=None, device="cpu", out_threads=0, in_threads=0):
         self._handle = ctypes.c_void_p()
         self._library, quick = library, _ = _library()
-        budget = budget_bytes(budget)
+        budget = GIVEN if budget is None else budget_bytes(budget)
         policy, tiers, plan_file, device = checked(policy, tiers, plan_file, device)
         settings = _Settings(
             size=ctypes.sizeof(_Settings),
@@ -152,7 +153,6 @@ class Core:
         handle = library.tierpilot_swap_open(ctypes.byref(settings), error, len(error))
         if not handle:
             raise ValueError(error.value.decode(errors="replace"))
-        self.budget_bytes = budget
         self._kept_by = os.getpid() if plan_file else None
         self._handle.value = handle
         # What calls have something to do: its `value` is bits of _NEWS.
@@ -164,6 +164,7 @@ class Core:
             # With a GPU they wait for it now and then.
             of = quick if name in _QUICK and device == "cpu" else library
             setattr(self, "_" + name, getattr(of, "tierpilot_swap_" + name))
+        self.budget_bytes = budget or self.describe("statistics")["budget_bytes"]
         self.use, self.drop = (functools.partial(of, self._handle) for of in (self._use, self._drop))
         # What a loop takes it has, where signal handlers run behind calls: they may raise something.
         self._saves = iter(functools.partial(self._save, self._handle, self._storage), None)

@@ -18,17 +18,19 @@ def _budget_of_the_task():
             'tierpilot.swap: no budget: give one, as in swap(budget="4GiB"), or set TIERPILOT_SWAP_BUDGET, which '
             "tierpilot-swap run sets, and a task with --memory and --swap-room has"
         )
-    return core.budget_bytes(budget, "TIERPILOT_SWAP_BUDGET")
+    core.budget_bytes(budget, "TIERPILOT_SWAP_BUDGET")
+    return budget
 
 
 def swap(budget=None, policy="swap", tiers=None, recompute=False, plan_file=None, states=None, device=None):
     """The Swap of this process with these settings, opened at the first call: see tierpilot.swap."""
-    budget = _budget_of_the_task() if budget is None else core.budget_bytes(budget)
+    given = _budget_of_the_task() if budget is None else None
+    budget = None if given else core.budget_bytes(budget)
     policy, tiers, plan_file, device = core.checked(policy, tiers, plan_file, device)
     recompute, states = core.yes_or_no("recompute", recompute), None if states is None else core.yes_or_no("states", states)
     plan_file = plan_file and os.path.abspath(plan_file)
     with _opening:
-        key = budget, policy, tiers, recompute, plan_file, states, device
+        key = budget, given, policy, tiers, recompute, plan_file, states, device
         if key not in _opened:
             _opened[key] = Swap(budget, policy, tiers, recompute=recompute, plan_file=plan_file, states=states, device=device)
         return _opened[key]

@@ -27,7 +27,7 @@ class Swap(Book):
     """A budget for this process, and what was learned under it. Use it by `with`, as often as you
     like, around all of a training or around each step of it."""
 
-    def __init__(self, budget, policy="swap", tiers=None, lazy=False, recompute=False, plan_file=None,
+    def __init__(self, budget=None, policy="swap", tiers=None, lazy=False, recompute=False, plan_file=None,
                  states=None, device=None):
         itself = device if hasattr(device, "takes") else None  # no name of it
         policy, tiers, plan_file, device = core.checked(policy, tiers, plan_file, None if itself else device)

@@ -106,6 +106,24 @@ class Budgets(Case):
             self.assertEqual(said.statistics()["budget_bytes"], 2 << 30)
             self.assertEqual(said.tiers()[0]["capacity_bytes"], 32 << 20)
 
+    def test_workers_of_torchrun_divide_the_budget_and_the_tiers(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script, report = os.path.join(folder, "train.py"), os.path.join(folder, "report")
+            with open(script, "w", encoding="utf-8") as file:
+                file.write(Programs.SCRIPT)
+            # The launcher of PyTorch 1.13 fails without redirects under Python 3.11, which lists no flag of 0.
+            launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=3",
+                        "--redirects=1", "--tee=1", "--log_dir", folder]
+            ended = subprocess.run(
+                [PROGRAM, "run", "--budget", "3GiB", "--tiers", "memory=96MiB", "--report", report, "--",
+                 sys.executable, *launcher, script],
+                stdout=subprocess.DEVNULL, timeout=300,
+            )
+            self.assertEqual(ended.returncode, 0)
+            with open(report, encoding="utf-8") as file:
+                budgets = [json.loads(line)["budget_bytes"] for line in file]
+        self.assertEqual(budgets, [1 << 30] * 3)
+
     def test_a_wrong_argument_is_named(self):
         for settings, error, words in (
             ({"budget": True}, TypeError, "budget True.*not a bool"),

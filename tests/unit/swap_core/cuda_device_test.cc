@@ -187,6 +187,14 @@ TEST(CudaDevice, ATierThatFailsWhileItIsMeasuredIsNotPinnedAnyMore) {
   EXPECT_EQ(fake_cuda_count().pinned_bytes, before.pinned_bytes);
 }
 
+TEST(CudaDevice, ProcessesThatDivideTwoDevicesShareOneWhereTheyAreMore) {
+  const auto device = std::move(*open_device("cuda:0"));
+  EXPECT_EQ(device->sharers(1), 1);
+  EXPECT_EQ(device->sharers(2), 1);
+  EXPECT_EQ(device->sharers(3), 2);
+  EXPECT_EQ(processor()->sharers(3), 3);
+}
+
 TEST(CudaDevice, TheHostsMemoryIsTheFirstPlaceToLeaveTo) {
   const auto device = std::move(*open_device("cuda:0"));
   const auto found = found_tiers(*device);

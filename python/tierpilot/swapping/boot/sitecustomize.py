@@ -19,9 +19,7 @@ def _start(_):
     from tierpilot.swapping import Swap
 
     swap = Swap(
-        os.environ["TIERPILOT_SWAP_BUDGET"],
-        os.environ.get("TIERPILOT_SWAP_POLICY") or "swap",
-        os.environ.get("TIERPILOT_SWAP_TIERS"),
+        policy=os.environ.get("TIERPILOT_SWAP_POLICY") or "swap",
         plan_file=os.environ.get("TIERPILOT_SWAP_PLANS"),
         recompute=bool(os.environ.get("TIERPILOT_SWAP_RECOMPUTE")),
         states={"": None, "0": False}.get(os.environ.get("TIERPILOT_SWAP_STATES", ""), True),
