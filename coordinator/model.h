@@ -47,6 +47,7 @@ struct TaskExit {
   std::vector<std::pair<std::string, Figure>> memory;  // what the kernel did with it
   // It did not start, or was lost, for a reason of the node.
   bool node_fault = false;
+  uint64_t ago_ms = 0;  // that it was before it was told; not on disk
 };
 
 struct ServedData {

@@ -212,6 +212,7 @@ struct Exit {
   memoryTier @10 :Text;      # what became of the wish in Assignment.memoryTier; empty: there was none
   memory @11 :List(Metric);  # what the kernel did with the task's memory: faults, waits for reclaim
   nodeFault @12 :Bool;       # could_not_start, lost: for a reason of the node, not of the task
+  agoMs @13 :UInt64;         # that it ended before this was sent; 0 where the node does not know
 }
 
 struct NodeEvent {

@@ -62,6 +62,7 @@ TaskExit read_exit(wire::Exit::Reader in) {
                             read_digest(replica.getDigest())});
   exit.memory_tier = text(in.getMemoryTier());
   exit.node_fault = in.getNodeFault();
+  exit.ago_ms = in.getAgoMs();
   // What a node may make the store keep for each task.
   constexpr unsigned kMostFigures = 64;
   for (const auto figure : in.getMemory())

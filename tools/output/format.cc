@@ -72,7 +72,7 @@ std::string format_cell(const ordered_json& value, Format format) {
     case Format::kPercent:
       return fmt::format("{:.1f} %", value.get<double>() * 100);
     case Format::kTime:
-      return format_time(value.get<int64_t>());
+      return value == 0 ? "-" : format_time(value.get<int64_t>());
     case Format::kNumber:
     case Format::kText:
       break;

@@ -126,7 +126,7 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
   }
   if (verdict.fate == Fate::kSucceeded && copies_ && WriteCopies::are_wanted(state_, *task->exit))
     return wait_for_copies(*task, std::move(durable));
-  finish(*task, verdict, std::move(durable));
+  finish(*task, verdict, std::move(durable), ended_ms(state_.clock, *task, *task->exit));
 }
 
 void Lifecycle::wait_for_copies(Task& task, Durable durable) {
@@ -214,13 +214,15 @@ void Lifecycle::park(Task& rank, const Verdict& verdict, Durable durable) {
   hooks_.work_available();
 }
 
-void Lifecycle::finish(Task& task, Verdict verdict, Durable durable) {
+void Lifecycle::finish(Task& task, Verdict verdict, Durable durable,
+                       std::optional<int64_t> ended_ms) {
   if (task.rank) return park(task, verdict, std::move(durable));
   detach(task, verdict.fate == Fate::kSucceeded);
-  conclude(task, std::move(verdict), std::move(durable));
+  conclude(task, std::move(verdict), std::move(durable), ended_ms);
 }
 
-void Lifecycle::conclude(Task& task, Verdict verdict, Durable durable) {
+void Lifecycle::conclude(Task& task, Verdict verdict, Durable durable,
+                         std::optional<int64_t> ended_ms) {
   state_.catalog.unlock_writes(task);
   state_.held.forget(task.id);
   if (verdict.fate == Fate::kAgain && task.cancel_asked)
@@ -235,7 +237,7 @@ void Lifecycle::conclude(Task& task, Verdict verdict, Durable durable) {
     task.served.reset();
     state_.tasks.enqueue(task);
   } else {
-    task.finished_ms = state_.clock.wall_ms();
+    task.finished_ms = ended_ms.value_or(state_.clock.wall_ms());
     if (verdict.fate == Fate::kSucceeded) {
       state_.tasks.advance(task, TaskState::kSucceeded);
       datasets = publication_.publish(task);

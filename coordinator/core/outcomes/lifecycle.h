@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -69,7 +70,8 @@ class Lifecycle {
   void gang_started(Task& gang);
   // Nothing of it runs any more, of a gang no rank: what becomes of it. Ranks end with their gang,
   // unless it is tried again.
-  void finish(Task& task, Verdict verdict, Durable durable);
+  void finish(Task& task, Verdict verdict, Durable durable,
+              std::optional<int64_t> ended_ms = std::nullopt);  // else it is now
 
   // The dispatcher's choice did not reach the disk.
   void unassign(Task& task, const std::string& why);
@@ -103,7 +105,8 @@ class Lifecycle {
   void park(Task& rank, const Verdict& verdict, Durable durable);
   // Its processes have ended, and their node has it no more.
   void wait_for_copies(Task& task, Durable durable);
-  void conclude(Task& task, Verdict verdict, Durable durable);
+  void conclude(Task& task, Verdict verdict, Durable durable,
+                std::optional<int64_t> ended_ms = std::nullopt);
 
   ClusterState& state_;
   Hooks hooks_;

@@ -66,8 +66,14 @@ Verdict judge_lost(const Task& task, const std::string& why, uint32_t max_attemp
   return verdict;
 }
 
+int64_t ended_ms(const Clock& clock, const Task& task, const TaskExit& exit) {
+  const int64_t now_ms = clock.wall_ms(), earliest_ms = std::min(task.submitted_ms, now_ms);
+  const auto most_ms = static_cast<uint64_t>(now_ms - earliest_ms);
+  return now_ms - static_cast<int64_t>(std::min(exit.ago_ms, most_ms));
+}
+
 int64_t started_by_exit_ms(const Clock& clock, const Task& task, const TaskExit& exit) {
-  return std::max(clock.wall_ms() - static_cast<int64_t>(exit.wall_ns / 1'000'000),
+  return std::max(ended_ms(clock, task, exit) - static_cast<int64_t>(exit.wall_ns / 1'000'000),
                   task.submitted_ms);
 }
 

@@ -32,7 +32,9 @@ bool may_forgive(const Task& task);
 // decides.
 Verdict judge_lost(const Task& task, const std::string& why, uint32_t max_attempts);
 
-// At the latest, where its end is told now.
+// When it was, by the coordinator's clock: its node may have had nobody to tell it to.
+int64_t ended_ms(const Clock& clock, const Task& task, const TaskExit& exit);
+// At the latest.
 int64_t started_by_exit_ms(const Clock& clock, const Task& task, const TaskExit& exit);
 
 }  // namespace tierpilot

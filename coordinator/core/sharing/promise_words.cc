@@ -24,9 +24,10 @@ std::string at_its_end(const Task& task) {
 
 }  // namespace
 
-std::string promise_words(const Task& task) {
+std::string promise_words(const Task& task, int64_t now_ms) {
   if (task.spec.share.promise_ms == 0) return {};
   const bool has_ended = is_ended(task.state);
+  if (waited_too_long(task, now_ms)) return "not made: its time was over before the task began";
   if (is_on_trial(task))
     return has_ended ? "not made: the task ended before it was decided" : "on trial";
   if (task.share && task.share->trial_end == TrialEnd::kNotMade)

@@ -219,7 +219,7 @@ std::vector<uint64_t> ShareKeeper::sharers_of(const std::string& unit) const {
 
 std::optional<ShownShare> ended_share(const ClusterState& state, const Task& task) {
   ShownShare shown;
-  shown.promise = promise_words(task);
+  shown.promise = promise_words(task, state.clock.wall_ms());
   if (!task.share && shown.promise.empty()) return std::nullopt;
   if (const double left_s = promise_left_s(state, task); left_s < sharing::kNoPromise)
     shown.promise_left_s = left_s;
@@ -241,7 +241,7 @@ std::optional<ShownShare> ShareKeeper::share_of(uint64_t id) const {
   if (task->share) shown.given = *task->share;
   const auto told = told_task(state_, id);
   if (!told || !*told) return std::nullopt;
-  shown.promise = promise_words(**told);
+  shown.promise = promise_words(**told, state_.clock.wall_ms());
   if (const double left_s = promise_left_s(state_, **told); left_s < sharing::kNoPromise)
     shown.promise_left_s = left_s;
   const auto found = holders_.find(id);

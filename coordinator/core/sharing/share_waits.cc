@@ -17,10 +17,16 @@ std::vector<uint64_t> waiting_for_shares(const TaskBook& tasks) {
   return ids;
 }
 
+bool waited_too_long(const Task& task, int64_t now_ms) {
+  return is_on_trial(task) && task.state == TaskState::kQueued &&
+         now_ms >= task.submitted_ms + task.spec.share.promise_ms;
+}
+
 double promise_left_s(const ClusterState& state, const Task& task) {
   const bool is_not_made = task.share && task.share->trial_end == TrialEnd::kNotMade;
   const bool has_ended = is_ended(task.state);
-  if (task.spec.share.promise_ms == 0 || is_not_made || (has_ended && is_on_trial(task)))
+  if (task.spec.share.promise_ms == 0 || is_not_made || (has_ended && is_on_trial(task)) ||
+      waited_too_long(task, state.clock.wall_ms()))
     return sharing::kNoPromise;
   const int64_t at_ms = has_ended ? task.finished_ms : state.clock.wall_ms();
   return static_cast<double>(task.submitted_ms + task.spec.share.promise_ms - at_ms) / 1e3;

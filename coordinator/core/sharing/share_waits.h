@@ -19,6 +19,9 @@ inline bool is_on_trial(const Task& task) {
          (!task.share || task.share->trial_end == TrialEnd::kNone);
 }
 
+// Its time was over before it could begin, which decides its promise.
+bool waited_too_long(const Task& task, int64_t now_ms);
+
 // Until the time by which it was promised to end, now or at its end; sharing::kNoPromise where
 // nothing was.
 double promise_left_s(const ClusterState& state, const Task& task);

@@ -125,7 +125,8 @@ void CoordinatorLink::fill_update(wire::NodeSession::UpdateParams::Builder to) {
   const auto batch = parts_.events.batch();
   events_sent_ = batch.size();
   auto events = to.initEvents(static_cast<uint32_t>(batch.size()));
-  for (uint32_t i = 0; i < events.size(); ++i) write_event(events[i], *batch[i]);
+  const int64_t now_ns = parts_.clock.boot_ns();
+  for (uint32_t i = 0; i < events.size(); ++i) write_event(events[i], *batch[i], now_ns);
   parts_.write_status(to.initStatus());
   const auto reports = parts_.job_reports();
   auto jobs = to.initJobs(static_cast<uint32_t>(reports.size()));

@@ -61,6 +61,7 @@ void write_exit(wire::Exit::Builder to, const ExitReport& from) {
 
 struct EventWriter {
   wire::NodeEvent::Builder to;
+  int64_t now_ns = 0;
 
   void operator()(const ReplicaChange& from) { write_replica(to.initReplica(), from); }
   void operator()(const ServedEvent& from) {
@@ -78,7 +79,10 @@ struct EventWriter {
   void operator()(const ExitedEvent& from) {
     auto exited = to.initExited();
     write_attempt(from.attempt, exited.initAttempt());
-    write_exit(exited.initExit(), from.exit);
+    auto exit = exited.initExit();
+    write_exit(exit, from.exit);
+    if (from.at_ns > 0 && now_ns > from.at_ns)
+      exit.setAgoMs(static_cast<uint64_t>(now_ns - from.at_ns) / 1'000'000);
   }
   void operator()(const CheckpointedEvent& from) {
     auto checkpointed = to.initCheckpointed();
@@ -174,9 +178,9 @@ void write_replica(wire::Replica::Builder to, const ReplicaChange& from) {
   write_digest(to.initDigest(), from.digest);
 }
 
-void write_event(wire::NodeEvent::Builder to, const Event& from) {
+void write_event(wire::NodeEvent::Builder to, const Event& from, int64_t now_ns) {
   to.setSequence(from.sequence);
-  std::visit(EventWriter{to}, from.body);
+  std::visit(EventWriter{to, now_ns}, from.body);
 }
 
 void write_job_report(wire::JobReport::Builder to, const JobReport& from) {

@@ -14,7 +14,8 @@ void write_metric(wire::Metric::Builder to, const MetricValue& from);
 void write_replica(wire::Replica::Builder to, const ReplicaChange& from);
 // kInvalid: no name, or too many sources.
 Result<ServeItem> read_need(wire::DatasetNeed::Reader from);
-void write_event(wire::NodeEvent::Builder to, const Event& from);
+// `now_ns`: of Clock::boot_ns(), when it is sent.
+void write_event(wire::NodeEvent::Builder to, const Event& from, int64_t now_ns);
 void write_job_report(wire::JobReport::Builder to, const JobReport& from);
 
 // kInvalid: names or values with NUL bytes, environment names with '=', negative limits, datasets

@@ -86,6 +86,7 @@ struct StartedEvent {
 struct ExitedEvent {
   AttemptId attempt;
   ExitReport exit;
+  int64_t at_ns = 0;  // of Clock::boot_ns(); 0: before this daemon began
 };
 // What a checkpoint cost its job; see node.capnp.
 struct CheckpointedEvent {

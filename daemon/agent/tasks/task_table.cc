@@ -175,7 +175,7 @@ void TaskTable::end(Attempt& entry, ExitReport exit) {
   entry.assignment = Assignment{};
   entry.assignment.attempt = id;
   entry.datasets.clear();
-  report_(ExitedEvent{id, std::move(exit)});
+  report_(ExitedEvent{id, std::move(exit), clock_.boot_ns()});
   if (Attempt* newer = attempts_.unblocked_by(id)) begin_staging(*newer);
   if (entry.released) attempts_.erase(id);
   attempts_.forget_surplus(limits_.max_ended);

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "policies/sharing/predict/card_times.h"
 #include "policies/sharing/predict/core_pairs.h"
 #include "policies/sharing/predict/estimator_data.h"
+#include "policies/sharing/predict/gpu_kinds.h"
 #include "policies/sharing/predict/jobs/job_study.h"
 #include "policies/sharing/predict/pairs/pair_data.h"
 #include "policies/sharing/predict/perceptron_data.h"
@@ -28,6 +30,7 @@ ordered_json studies_json(ordered_json value, const std::vector<Study>& studies,
                           const Progress& progress) {
   value["studies"] = ordered_json::array();
   for (const auto& study : studies) {
+    if (study.splits.empty()) continue;  // nothing of it can be left out
     value["studies"].push_back(study_json(study, run_study(study)));
     if (progress)
       progress(static_cast<double>(value["studies"].size()) / static_cast<double>(studies.size()));
@@ -48,15 +51,27 @@ std::vector<Study> untrained_pair_studies(const PairData& data) {
   return studies;
 }
 
+std::set<std::string> cards_of_which_nothing_is_published(const PairData& data) {
+  std::set<std::string> unknown;
+  for (const auto& sample : data.samples)
+    if (!is_of_cores(sample.card) && !published_gpu(sample.card)) unknown.insert(sample.card);
+  return unknown;
+}
+
 Result<ordered_json> of_pairs(CsvTable& table, CsvTable* train, const Progress& progress) {
   const auto data = read_pairs(table);
   if (!data) return tl::unexpected(data.error());
   auto value = read_json("pairs", *data);
   value["pairs_that_do_not_fit"] = data->do_not_fit;
+  if (auto unknown = cards_of_which_nothing_is_published(*data); !unknown.empty())
+    value["unknown_cards"] = std::move(unknown);
   if (!train) return studies_json(std::move(value), untrained_pair_studies(*data), progress);
   const auto known = read_pairs(*train);
   if (!known) return tl::unexpected(known.error());
-  return studies_json(std::move(value), pair_studies(*known, *data), progress);
+  // Laws of what was measured alone are not trained.
+  const bool tell = tell_milli(*known) && tell_milli(*data);
+  return studies_json(std::move(value),
+                      tell ? measured_use_studies(*data) : pair_studies(*known, *data), progress);
 }
 
 Result<ordered_json> of_perceptrons(CsvTable& table, CsvTable* train, const Progress& progress) {

@@ -10,8 +10,8 @@
 
 namespace tierpilot::sharing {
 
-// Of those on which published measurements were made, by the names that these have; as their maker
-// publishes them. Null: unknown.
+// By a name of people or a driver, "v100", "Tesla V100-SXM2-16GB": what the maker publishes of
+// those that trainings are usually measured on. Null: unknown.
 const GpuFeatures* published_gpu(std::string_view name);
 
 // One of `measured` by its name, or features: "cores=5120,sm_clock_mhz=1530,...", or "name=..." and

@@ -3,27 +3,33 @@
 docs/model-card.schema.json describes it.
 """
 
-import math
+import re
 
 import torch
 
-from .tracing import Tracer
+from .tracing import Tracer, tensors_in
 
 SCHEMA = 1
+# As those who read cards have them.
+_MOST_COUNTED, _MOST_THREADS = 1e15, 1e5
 
 
 def describe(module, example_inputs, batch=None, iterations=None, job=None):
     """The model card of a module, a dict.
 
-    `example_inputs` is what it is called with: a tensor, a tuple of them, or a dict of arguments.
+    `example_inputs` is what it is called with: a tensor, a tuple of arguments, or a dict of them.
     The module runs forward once, where it is (on the CPU or on "meta" too), and stays what it was.
     `batch`: samples in an iteration; the first dimension of the first tensor where it is not told.
-    `iterations`: of the whole job. `job`: what else is known of it: "optimizer", its class's name;
-    "threads"; and of its input pipeline "samples_per_s" that it delivers, or "load_s" that an
+    `iterations`: of the whole job. `job`: what else is known of it: "optimizer", itself or its
+    class's name; "threads"; and of its input pipeline "samples_per_s" that it delivers, or "load_s" that an
     iteration waits for its batch, and whether it "loads_ahead" while the model computes.
     """
     arguments, named = _arguments(example_inputs)
-    tensors = [value for value in (*arguments, *named.values()) if torch.is_tensor(value)]
+    if not isinstance(module, torch.nn.Module):
+        raise TypeError(f"module: a torch.nn.Module is needed, not a {type(module).__name__}")
+    if any(isinstance(each, torch.nn.parameter.UninitializedTensorMixin) for each in module.parameters()):
+        raise ValueError("module: what it is made of is not known yet: run it once before, as it has lazy parameters")
+    tensors = list(tensors_in([arguments, named]))
     if not tensors:
         raise ValueError("example_inputs: there is no tensor in it")
     if batch is None:
@@ -52,12 +58,14 @@ def _arguments(example_inputs):
 def _job(iterations, given):
     about = {}
     if iterations is not None:
-        about["iterations"] = _whole("iterations", iterations)
+        given = {"iterations": iterations, **given}
+        if given["iterations"] != iterations:
+            raise ValueError(f"iterations: {iterations}, but job has {given['iterations']}")
     for name, value in given.items():
         if name == "optimizer":
-            about[name] = str(value)
-        elif name == "threads":
-            about[name] = _whole(name, value)
+            about[name] = _optimizer(value)
+        elif name in ("threads", "iterations"):
+            about[name] = _whole(name, value, _MOST_THREADS if name == "threads" else _MOST_COUNTED)
         elif name == "loads_ahead":
             about[name] = bool(value)
         elif name in ("samples_per_s", "load_s"):
@@ -67,14 +75,25 @@ def _job(iterations, given):
     return about
 
 
-def _whole(name, value):
-    if value != int(value) or value < 1:
-        raise ValueError(f"{name}: {value} is no whole number above 0")
+def _optimizer(said):
+    """Its class's name; "SGD+momentum" is another one than "SGD"."""
+    if isinstance(said, torch.optim.Optimizer):
+        momentum = type(said) is torch.optim.SGD and said.defaults.get("momentum", 0) > 0
+        return "SGD+momentum" if momentum else type(said).__name__
+    name = said.__name__ if isinstance(said, type) else said
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][\w.+-]{0,63}", name, re.ASCII):
+        raise ValueError(f"job: its optimizer is {name!r:.80}: say its class's name, such as 'Adam'")
+    return name
+
+
+def _whole(name, value, most=_MOST_COUNTED):
+    if value != int(value) or not 1 <= value <= most:
+        raise ValueError(f"{name}: {value} is no whole number from 1 to {most:.0f}")
     return int(value)
 
 
 def _figure(name, value):
-    least = 0 if name == "load_s" else 1e-9
-    if not least <= value < math.inf:
-        raise ValueError(f"{name}: {value} is out of range")
+    least, most = (0, 1e6) if name == "load_s" else (1e-9, 1e12)
+    if not least <= value <= most:
+        raise ValueError(f"{name}: {value} is not between {least} and {most:g}")
     return float(value)

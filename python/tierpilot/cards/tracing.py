@@ -1,7 +1,7 @@
 """What a module's forward pass does, seen as its operators are dispatched."""
 
 import weakref
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -22,12 +22,14 @@ _WHOLE = {
 }
 
 
-def _tensors(values):
+def tensors_in(values):
     for value in values:
         if torch.is_tensor(value):
             yield value
         elif isinstance(value, (list, tuple)):
-            yield from _tensors(value)
+            yield from tensors_in(value)
+        elif isinstance(value, dict):
+            yield from tensors_in(value.values())
 
 
 def _elements(tensor):
@@ -51,6 +53,28 @@ def _recurrent(module, data):
     return 2 * places * weights, of_step * steps
 
 
+@contextmanager
+def _without_whole_layers():
+    """Attention and encoder layers in eval mode otherwise run as one operator, whose products are not seen."""
+    if hasattr(torch.backends, "mha") and hasattr(torch.backends.mha, "set_fastpath_enabled"):
+        before = torch.backends.mha.get_fastpath_enabled()
+        torch.backends.mha.set_fastpath_enabled(False)
+        try:
+            yield
+        finally:
+            torch.backends.mha.set_fastpath_enabled(before)
+        return
+    # Before PyTorch 2.2 only autocast prevents it for any layer: that of GPUs, to the type that tensors have anyway.
+    before = torch.is_autocast_enabled(), torch.get_autocast_gpu_dtype()
+    torch.set_autocast_gpu_dtype(torch.float32)
+    torch.set_autocast_enabled(True)
+    try:
+        yield
+    finally:
+        torch.set_autocast_enabled(before[0])
+        torch.set_autocast_gpu_dtype(before[1])
+
+
 class _Known:
     """What is known of tensors, as long as they live."""
 
@@ -72,7 +96,7 @@ class _Mode(TorchDispatchMode):
 
     def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
         result = operator(*args, **(kwargs or {}))
-        outputs = list(_tensors([result]))
+        outputs = list(tensors_in([result]))
         self._tracer.dispatched(operator, (*args, *(kwargs or {}).values()), outputs)
         return result
 
@@ -96,22 +120,27 @@ class Tracer:
 
     def run(self, arguments, named):
         """The module's buffers and the random numbers are afterwards what they were before."""
-        buffers = [(buffer, buffer.detach().clone()) for buffer in self._module.buffers()]
         with ExitStack() as stack:
+            stack.callback(self._restore, [(buffer, buffer.detach().clone()) for buffer in self._module.buffers()])
             for each in self._module.modules():
-                if any(isinstance(each, one) for one in _WHOLE):
-                    stack.callback(each.register_forward_pre_hook(self._begin).remove)
-                    stack.callback(each.register_forward_hook(self._end).remove)
+                kind = next((kind for one, kind in _WHOLE.items() if isinstance(each, one)), None)
+                if kind is not None:
+                    self._see_as_one(each, kind, stack)
             stack.enter_context(torch.random.fork_rng(devices=[]))
             stack.enter_context(torch.no_grad())
+            stack.enter_context(_without_whole_layers())
             with _Mode(self):
                 self._module(*arguments, **named)
+
+    @staticmethod
+    def _restore(buffers):
+        with torch.no_grad():
             for buffer, before in buffers:
                 buffer.copy_(before)
 
     def dispatched(self, operator, arguments, outputs):
         namespace, _, name = str(operator.overloadpacket).rpartition(".")
-        inputs = list(_tensors(arguments))
+        inputs = list(tensors_in(arguments))
         if name in IGNORED:
             return
         kind = kind_of(name) if namespace == "aten" else None
@@ -199,24 +228,37 @@ class Tracer:
             name = "others"
         self._unknown[name] = self._unknown.get(name, 0) + 1
 
-    def _begin(self, module, inputs):
-        if self._whole is None:
-            self._whole = {"module": module, "flops": 0, "launches": 0}
+    def _see_as_one(self, module, kind, stack):
+        """Not by hooks, which are not told where it fails."""
+        forward, own = module.forward, vars(module).get("forward")
 
-    def _end(self, module, inputs, outputs):
-        whole = self._whole
-        if whole is None or whole["module"] is not module:
-            return
-        self._whole = None
-        kind = next(kind for one, kind in _WHOLE.items() if isinstance(module, one))
-        given = [*_tensors([inputs]), *module.parameters()]
-        made = list(_tensors([outputs]))
+        def seen(*inputs, **named):
+            if self._whole is not None:
+                return forward(*inputs, **named)
+            whole = self._whole = {"flops": 0, "launches": 0}
+            try:
+                outputs = forward(*inputs, **named)
+            finally:
+                self._whole = None
+            self._add_whole(module, kind, whole, list(tensors_in([inputs, named])), list(tensors_in([outputs])))
+            return outputs
+
+        def restore():
+            if own is None:
+                del module.forward
+            else:
+                module.forward = own
+
+        module.forward = seen
+        stack.callback(restore)
+
+    def _add_whole(self, module, kind, whole, inputs, made):
         cost, launches = made[0].numel(), 1
         if kind == "Recurrent":
             cost, launches = whole["flops"], max(1, whole["launches"])
             if not cost:
-                cost, launches = _recurrent(module, given[0])
-        self._add(kind, given, made, cost, launches)
+                cost, launches = _recurrent(module, inputs[0])
+        self._add(kind, [*inputs, *module.parameters()], made, cost, launches)
 
     def _add_to_whole(self, name, kind, arguments, outputs):
         if kind not in ("Shape", "Transpose"):

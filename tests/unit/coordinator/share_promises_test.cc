@@ -59,6 +59,9 @@ TEST_F(SharePromisesTest, OnTrialItWaitsForANodeWithoutAPromise) {
   spec.share.promise_on_trial = true;
   const auto id = accept(spec);
   EXPECT_EQ(keeper_->share_of(id)->promise, "on trial");
+  pass(601);
+  EXPECT_THAT(keeper_->share_of(id)->promise, HasSubstr("not made: its time was over"));
+  EXPECT_FALSE(keeper_->share_of(id)->promise_left_s);
 }
 
 TEST_F(SharePromisesTest, WhatWasMadeStaysMadeWhileNoNodeIsBack) {
@@ -139,6 +142,22 @@ TEST_F(SharePromisesTest, WhoWasLateTellsByHowMuch) {
   const auto shown = after(accept(promised("a", 900, 60, 300)), 330, success());
   EXPECT_THAT(shown.promise, AllOf(HasSubstr("broken"), HasSubstr("30.0 s late")));
   EXPECT_NEAR(shown.promise_left_s.value_or(0), -30, 0.1);
+}
+
+// Its node had nobody to tell it to for a while.
+TEST_F(SharePromisesTest, WhoWasDoneInTimeAndToldLateKeptIt) {
+  auto late = success();
+  late.ago_ms = 249'000;
+  const auto shown = after(accept(promised("a", 900, 60, 300)), 330, late);
+  EXPECT_THAT(shown.promise,
+              AllOf(HasSubstr("kept: done after 81.0 s of 300"), HasSubstr("219.0 s early")));
+}
+
+TEST_F(SharePromisesTest, NoNodeTellsOfAnEndThatWasBeforeTheTask) {
+  auto wrong = success();
+  wrong.ago_ms = UINT64_MAX;
+  const auto shown = after(accept(promised("a", 900, 60, 300)), 12, wrong);
+  EXPECT_THAT(shown.promise, HasSubstr("kept: done after 0.0 s of 300"));
 }
 
 TEST_F(SharePromisesTest, WhoFailedBrokeIt) {

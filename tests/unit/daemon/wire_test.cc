@@ -69,10 +69,20 @@ TEST_F(WireTest, WritesWhatBecameOfTheMemoryTier) {
   exited.exit.memory_tier = "no effect";
   exited.exit.memory.push_back({"page_faults", 7.0});
   auto event = message.initRoot<wire::NodeEvent>();
-  write_event(event, Event{9, exited});
+  write_event(event, Event{9, exited}, 1);
   EXPECT_EQ(event.getExited().getExit().getMemoryTier(), "no effect");
   ASSERT_EQ(event.getExited().getExit().getMemory().size(), 1u);
   EXPECT_EQ(event.getExited().getExit().getMemory()[0].getValue().getValue(), 7);
+}
+
+TEST_F(WireTest, AnEndThatIsToldLateSaysHowLongAgoItWas) {
+  constexpr int64_t kSecond_ns = 1'000'000'000;
+  auto event = message.initRoot<wire::NodeEvent>();
+  write_event(event, Event{9, ExitedEvent{.at_ns = 3 * kSecond_ns}}, 10 * kSecond_ns);
+  EXPECT_EQ(event.getExited().getExit().getAgoMs(), 7'000u);
+  // Where it is not known when it was, it is told as if it was now.
+  write_event(event, Event{9, ExitedEvent{}}, 10 * kSecond_ns);
+  EXPECT_EQ(event.getExited().getExit().getAgoMs(), 0u);
 }
 
 TEST_F(WireTest, RefusesHostileStrings) {
@@ -106,11 +116,11 @@ TEST_F(WireTest, WritesWhatIsUnknownAsUnavailable) {
   exited.attempt = {1, 2};
   exited.exit.how = TaskEnd::kDataFailed;
   auto event = message.initRoot<wire::NodeEvent>();
-  write_event(event, Event{9, exited});
+  write_event(event, Event{9, exited}, 1);
   EXPECT_EQ(event.getSequence(), 9u);
   EXPECT_TRUE(event.getExited().getExit().getIoReadBytes().isUnavailable());
   exited.exit.process.emplace().read_bytes = 5;
-  write_event(event, Event{9, exited});
+  write_event(event, Event{9, exited}, 1);
   EXPECT_EQ(event.getExited().getExit().getIoReadBytes().getValue(), 5);
   EXPECT_TRUE(event.getExited().getExit().getIoWriteBytes().isUnavailable());
 }

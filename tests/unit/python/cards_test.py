@@ -125,12 +125,102 @@ class Cards(unittest.TestCase):
         self.assertFalse(any(module._forward_hooks for module in model.modules()))
         self.assertEqual(tierpilot.describe(model, torch.randn(4, 3)), card)
 
+    def test_nothing_is_changed_by_a_pass_that_fails(self):
+        class Broken(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.norm, self.cell = nn.BatchNorm1d(3), nn.LSTM(3, 3)
+
+            def forward(self, x):
+                self.norm(x)
+                self.cell(x[:, :2])
+
+        model = Broken()
+        before = {name: value.clone() for name, value in model.state_dict().items()}
+        with self.assertRaises(RuntimeError):
+            tierpilot.describe(model, torch.randn(4, 3))
+        for name, value in model.state_dict().items():
+            self.assertTrue(torch.equal(value, before[name]), name)
+        self.assertFalse(any("forward" in vars(module) for module in model.modules()))
+
+    def test_what_follows_a_layer_that_fails_is_counted(self):
+        class Tries(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cell, self.linear = nn.LSTM(3, 3), nn.Linear(8, 8)
+
+            def forward(self, x):
+                try:
+                    self.cell(x)
+                except RuntimeError:
+                    pass
+                return self.linear(x)
+
+        card = tierpilot.describe(Tries(), torch.randn(4, 8))
+        self.assertEqual(card["operators"]["MatMul"]["flops"], 2 * 4 * 8 * 8)
+
+    def test_layers_that_could_run_as_one_operator_count_alike_in_both_modes(self):
+        class Attends(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.attention = nn.MultiheadAttention(16, 2, batch_first=True)
+
+            def forward(self, x):
+                return self.attention(x, x, x, need_weights=False)[0]
+
+        layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0, batch_first=True)
+        for model in (Attends(), layer, nn.TransformerEncoder(layer, 2)):
+            cards = {}
+            for training in (True, False):
+                model.train(training)
+                cards[training] = tierpilot.describe(model, torch.randn(3, 5, 16))
+                self.assertEqual(model.training, training)
+            for kind in ("MatMul", "Softmax"):
+                self.assertEqual(cards[False]["operators"][kind]["flops"], cards[True]["operators"][kind]["flops"])
+            self.assertNotIn("Attention", cards[False]["operators"])
+            self.assertFalse(cards[False]["uncertain"])
+        self.assertFalse(torch.is_autocast_enabled())
+
+    def test_inputs_within_others_are_inputs(self):
+        class Adds(nn.Module):
+            def forward(self, first, second=None):
+                return first[0]["x"] + first[1]
+
+        card = tierpilot.describe(Adds(), ([{"x": torch.ones(4, 8)}, torch.ones(4, 8)],))
+        self.assertEqual(card["batch"], 4)
+        self.assertEqual(card["input_elements"], 64)
+
+    def test_what_is_no_module_and_what_is_not_yet_one_says_so(self):
+        with self.assertRaisesRegex(TypeError, "torch.nn.Module is needed, not a function"):
+            tierpilot.describe(lambda x: x, torch.ones(1))
+        with self.assertRaisesRegex(ValueError, "run it once before"):
+            tierpilot.describe(nn.LazyLinear(3), torch.ones(2, 3))
+
+    def test_an_optimizer_is_told_by_its_name(self):
+        weights = list(perceptron().parameters())
+        for said, name in (
+            ("Adam", "Adam"), (torch.optim.AdamW, "AdamW"), (torch.optim.RMSprop(weights), "RMSprop"),
+            (torch.optim.SGD(weights, lr=1), "SGD"), (torch.optim.SGD(weights, lr=1, momentum=0.9), "SGD+momentum"),
+        ):
+            card = tierpilot.describe(perceptron(), torch.randn(1, 8), job={"optimizer": said})
+            self.assertEqual(card["job"]["optimizer"], name)
+        for wrong in ("", "a b", "x" * 65, "\x1b[31m", 5, None):
+            with self.assertRaisesRegex(ValueError, "say its class's name"):
+                tierpilot.describe(perceptron(), torch.randn(1, 8), job={"optimizer": wrong})
+
+    def test_iterations_stand_among_what_is_known_of_the_job(self):
+        card = tierpilot.describe(perceptron(), torch.randn(1, 8), job={"iterations": 7})
+        self.assertEqual(card["job"], {"iterations": 7})
+        with self.assertRaisesRegex(ValueError, "iterations: 8, but job has 7"):
+            tierpilot.describe(perceptron(), torch.randn(1, 8), iterations=8, job={"iterations": 7})
+
     def test_what_a_job_is_told_to_be(self):
         job = {"optimizer": "Adam", "threads": 2, "samples_per_s": 100, "loads_ahead": True}
         card = tierpilot.describe(perceptron(), torch.randn(1, 8), batch=4, iterations=9, job=job)
         self.assertEqual(card["batch"], 4)
         self.assertEqual(card["job"], {"iterations": 9, **job})
-        for wrong in ({"colour": 1}, {"threads": 0}, {"samples_per_s": 0}, {"load_s": -1}):
+        for wrong in ({"colour": 1}, {"threads": 0}, {"samples_per_s": 0}, {"load_s": -1},
+                      {"threads": 1e7}, {"load_s": 1e9}, {"iterations": 1e18}):
             with self.assertRaises(ValueError):
                 tierpilot.describe(perceptron(), torch.randn(1, 8), job=wrong)
         with self.assertRaises(ValueError):

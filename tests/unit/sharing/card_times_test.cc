@@ -51,6 +51,18 @@ TEST(CardTimes, OneGpuAloneCountsAndTheMostPowerDoes) {
   EXPECT_EQ(read_card_times(*other)->by_job.begin()->second.at("v100"), 20);
 }
 
+TEST(CardTimes, ACardIsKnownByTheNamesOfPeopleAndDrivers) {
+  for (const auto* const name : {"v100", "V100", "Tesla V100-SXM2-16GB", "NVIDIA V100"})
+    EXPECT_EQ(published_gpu(name), published_gpu("v100")) << name;
+  EXPECT_EQ(published_gpu("Quadro RTX 6000"), published_gpu("rtx6000"));
+  EXPECT_EQ(published_gpu("NVIDIA RTX 6000 Ada Generation"), published_gpu("rtx6000ada"));
+  EXPECT_EQ(published_gpu("NVIDIA GeForce RTX 2080 Ti"), published_gpu("rtx2080ti"));
+  EXPECT_NE(published_gpu("a40"), published_gpu("a4000"));
+  EXPECT_NEAR(published_gpu("NVIDIA A100-SXM4-40GB")->memory_bytes_per_s(), 1555e9, 1e9);
+  for (const auto* const name : {"", "moon-9000", "GTX", "a400", "100", "tesla"})
+    EXPECT_EQ(published_gpu(name), nullptr) << name;
+}
+
 // A job that only computes: its times are as the cards' operations per second.
 TEST(CardTimes, EachRuleIsExactWhereItHolds) {
   const double slow = 1 / published_gpu("k80")->float32_ops_per_s();

@@ -88,6 +88,15 @@ const std::vector<std::string> kTargets{"retained, law of measured use", "kept b
                                         "ln of kept beyond half"};
 constexpr const char* kSplits[]{"all rows", "model"};
 
+// The law is not trained: what another file tells changes nothing.
+TEST(MeasuredUse, ByAnotherFileItIsTheSameLaw) {
+  const auto alone = studies_of(rows("NVIDIA H200", by_law));
+  const auto path = std::filesystem::path(testing::TempDir()) / "measured-use.csv";
+  const auto value = evaluate_predictors(path, path);
+  ASSERT_TRUE(value) << value.error().message;
+  EXPECT_EQ((*value)["studies"].get<std::vector<ordered_json>>(), alone);
+}
+
 TEST(MeasuredUse, WhereTheLawHoldsItIsExact) {
   const auto studies = studies_of(rows("NVIDIA H200", by_law));
   ASSERT_EQ(targets_of(studies), kTargets);

@@ -111,6 +111,25 @@ TEST(Predictors, PairsOfOneCardAndOfAnotherFile) {
   EXPECT_NEAR(error_of((*value)["studies"][0], "files", "default"), 0, 1e-6);
 }
 
+TEST(Predictors, ACardOfWhichNothingIsPublishedIsNamed) {
+  const std::string header =
+      "gpu,model_a,batch_a,model_b,batch_b,alone_a,alone_b,together_a,together_b\n";
+  const auto value = evaluate_predictors(
+      file("cards.csv", header + "Tesla V100,m,1,n,1,4,2,2,1\nmoon-9000,n,2,o,2,2,2,1,1\n"), {});
+  ASSERT_TRUE(value) << value.error().message;
+  EXPECT_EQ((*value)["unknown_cards"], nlohmann::ordered_json::array({"moon-9000"}));
+}
+
+TEST(Predictors, WhereNothingCanBeLeftOutThereIsNoStudy) {
+  const auto value = evaluate_predictors(
+      file("single.csv",
+           "gpu,model_a,batch_a,model_b,batch_b,alone_a,alone_b,together_a,together_b\n"
+           "k80,m,1,m,1,4,4,2,2\n"),
+      {});
+  ASSERT_TRUE(value) << value.error().message;
+  EXPECT_TRUE((*value)["studies"].empty());
+}
+
 TEST(Predictors, HostileRowsAreSkippedAndFilesRefused) {
   const std::string header =
       "gpu,model_a,batch_a,model_b,batch_b,alone_a,alone_b,together_a,together_b\n";

@@ -4,11 +4,13 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/random.h"
 #include "policies/sharing/predict/evaluate.h"
 #include "policies/sharing/predict/jobs/card_rows.h"
+#include "policies/sharing/predict/jobs/seen_cards.h"
 #include "policies/sharing/predict/jobs/training_table.h"
 #include "policies/sharing/predict/regressor.h"
 
@@ -185,6 +187,40 @@ TEST(TrainingTable, AColumnThatIsThereTwiceIsNamed) {
 
 TEST(TrainingTable, ATableWithoutAWholeRowIsAnError) {
   EXPECT_FALSE(evaluate_predictors(table_of("mlp,32\n"), {}));
+}
+
+// One that knows the architecture is asked of it too, as where another machine was measured.
+TEST(TrainingTable, TestsAllRowsOfAFileByAnother) {
+  const auto row = [](const char* architecture, int batch) {
+    return fmt::format("{},{},100,Adam,0,0,1,900,1e6,{},0.09,0.004,5000,3,1e6,1\n", architecture,
+                       batch, 0.1 + batch / 1000.0);
+  };
+  std::string known, all;
+  for (int batch = 1; batch <= 8; ++batch) {
+    known += row("mlp", batch);
+    all += row("mlp", 2 * batch) + row("lenet", batch);
+  }
+  const auto train = std::filesystem::path(testing::TempDir()) / "sharing-known.csv";
+  std::filesystem::rename(table_of(known), train);
+  const auto value = evaluate_predictors(table_of(all), train);
+  ASSERT_TRUE(value) << value.error().message;
+  std::map<std::string, int> tested;
+  for (const auto& score : (*value)["studies"][0]["scores"])
+    if (score["predictor"] == "default") tested[score["split"]] = score["tested"];
+  EXPECT_EQ(tested, (std::map<std::string, int>{{"files", 16}, {"files, new architectures", 8}}));
+}
+
+TEST(SeenCards, AnOptimizerThatNobodyMeasuredIsUnlike) {
+  ModelCard card{.batch = 1};
+  card.operators["MatMul"] = {1, 1, 1, 1, 1, 1};
+  for (const auto* const known : {"", "SGD", "SGD+momentum", "Adam", "AdamW", "RMSprop"}) {
+    card.job = JobCard{.optimizer = known};
+    SeenCards seen;
+    seen.add(card);
+    EXPECT_EQ(seen.unlike_why(card), "") << known;
+    card.job->optimizer = "Lion";
+    EXPECT_NE(seen.unlike_why(card).find("'Lion'"), std::string::npos);
+  }
 }
 
 TEST(CardRows, AreFiniteAndNeverNegative) {

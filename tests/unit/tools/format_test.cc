@@ -32,6 +32,7 @@ TEST(FormatCell, WritesEachKind) {
   EXPECT_EQ(format_cell({"a", "b", 3}, Format::kText), "a, b, 3");
   EXPECT_EQ(format_cell("text", Format::kNumber), "text");
   EXPECT_EQ(format_cell(1'700'000'000'000, Format::kTime).size(), 19U);
+  EXPECT_EQ(format_cell(0, Format::kTime), "-") << "a time that there was none of";
 }
 
 TEST(Printable, TakesEscapeCodesAway) {

@@ -1,5 +1,6 @@
 // tierctl predictor: measurements of jobs, and predictors from them.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -78,6 +79,11 @@ int run(const Context& context, const std::string& data, const std::string& trai
   std::vector<std::string> warnings;
   if (value->contains("first_skipped"))
     warnings.push_back("rows were skipped: " + (*value)["first_skipped"].get<std::string>());
+  if (value->contains("unknown_cards"))
+    warnings.push_back(fmt::format(
+        "of these cards nothing is published here, and how fast they are is taken to be "
+        "alike: {}",
+        fmt::join((*value)["unknown_cards"].get<std::vector<std::string>>(), ", ")));
   if (studies.empty()) warnings.emplace_back("too few groups to leave one out: nothing was tested");
   return print(context.output, *value, tables, warnings);
 }
@@ -163,9 +169,11 @@ void add_predictor(CLI::App& app, Context& context) {
       ->required()
       ->type_name("FILE");
   evaluate
-      ->add_option("--train", given->train,
-                   "train on this file and test on all of --data (default: train and test on parts "
-                   "of --data that have no card, model or family in common)")
+      ->add_option(
+          "--train", given->train,
+          "train on this file and test on all of --data, of trainings also on those of "
+          "other architectures alone (default: train and test on parts of --data that have "
+          "no card, model or family in common)")
       ->type_name("FILE");
   evaluate->callback([&context, given] {
     context.command = [&context, given] { return run(context, given->data, given->train); };

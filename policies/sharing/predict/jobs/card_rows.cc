@@ -1,6 +1,7 @@
 #include "policies/sharing/predict/jobs/card_rows.h"
 
 #include <cmath>
+#include <set>
 
 namespace tierpilot::sharing {
 namespace {
@@ -32,6 +33,12 @@ std::string optimizer_name(const ModelCard& card) {
 }
 
 }  // namespace
+
+bool is_known_optimizer(const std::string& optimizer) {
+  static const std::set<std::string> kLikeAdam{"Adam", "AdamW", "Adamax", "NAdam", "RAdam"};
+  return optimizer.empty() || optimizer_of(optimizer) != Optimizer::kAdam ||
+         kLikeAdam.contains(optimizer);
+}
 
 int optimizer_states(const std::string& optimizer) {
   switch (optimizer_of(optimizer)) {

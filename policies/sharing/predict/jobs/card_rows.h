@@ -25,6 +25,8 @@ inline constexpr size_t kTotalFigures = 12;  // its first columns are totals
 // As published: the largest input of each kind, batch, iterations, input size.
 Row published_row(const ModelCard& card);
 
+// One that keeps as much as those that trainings were measured with; also where a card names none.
+bool is_known_optimizer(const std::string& optimizer);
 // Values that an optimizer keeps for each parameter; as Adam does, two, where it is not known.
 int optimizer_states(const std::string& optimizer);
 

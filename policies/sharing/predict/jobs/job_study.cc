@@ -212,14 +212,19 @@ std::vector<Parts> parts_of(const Rows& rows) {
   return found;
 }
 
+// All rows, and those of architectures that the other file does not have.
 std::vector<Parts> parts_of(const Rows& rows, const Rows& train) {
+  if (train.empty()) return {};
   std::set<std::string> known;
   for (const auto& row : train) known.insert(row.architecture);
-  Part part{train, {}};
+  Part apart{train, {}};
   for (const auto& row : rows)
-    if (!known.contains(row.architecture)) part.test.push_back(row);
-  if (part.train.empty() || part.test.empty()) return {};
-  return {{"files", {std::move(part)}, architecture_of}};
+    if (!known.contains(row.architecture)) apart.test.push_back(row);
+  std::vector<Parts> found;
+  if (!apart.test.empty() && apart.test.size() < rows.size())
+    found.push_back({"files, new architectures", {apart}, architecture_of});
+  found.push_back({"files", {{train, rows}}, architecture_of});
+  return found;
 }
 
 Rows rows_on(const TrainingTable& table, bool on_gpu) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "policies/sharing/predict/jobs/card_rows.h"
+
 namespace tierpilot::sharing {
 namespace {
 
@@ -41,6 +43,8 @@ std::string SeenCards::unlike_why(const ModelCard& card) const {
     return fmt::format("{} of {} operators are of no known kind", unknown, operators);
   if (card.unknown_shapes > 0)
     return fmt::format("the sizes of {} values are not known", card.unknown_shapes);
+  if (card.job && !is_known_optimizer(card.job->optimizer))
+    return fmt::format("nothing was measured with an optimizer like '{}'", card.job->optimizer);
   const auto its = totals_of(card);
   for (size_t i = 0; i < its.size(); ++i)
     if (its[i] < totals[i].least / kFarther || its[i] > totals[i].most * kFarther)
