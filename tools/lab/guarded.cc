@@ -7,6 +7,8 @@
 
 #include <cerrno>
 #include <exception>
+#include <fstream>
+#include <new>
 
 #include "base/unique_fd.h"
 
@@ -14,11 +16,19 @@ namespace tierpilot::lab {
 namespace {
 
 constexpr rlim_t kCpuS = 60;
-constexpr rlim_t kAddressBytes = rlim_t{32} << 30;  // libraries map some 10 GiB of it
+constexpr rlim_t kMoreGib = 8;
 
 void limit(int resource, rlim_t most) {
   const rlimit limits{most, most};
   setrlimit(resource, &limits);
+}
+
+// Libraries map some 10 GiB, and sanitizers terabytes, so that no fixed limit is right.
+rlim_t mapped_bytes() {
+  std::ifstream file("/proc/self/statm");
+  rlim_t pages = 0;
+  file >> pages;
+  return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
 }
 
 void write_all(int fd, std::string_view text) {
@@ -30,15 +40,20 @@ void write_all(int fd, std::string_view text) {
 }
 
 // "+" and the answer, or the error's code, a line end and its message.
-[[noreturn]] void answer(int fd, const std::function<Result<std::string>()>& work) {
+[[noreturn]] void answer(int fd, const std::string& subject,
+                         const std::function<Result<std::string>()>& work) {
   limit(RLIMIT_CPU, kCpuS);
-  limit(RLIMIT_AS, kAddressBytes);
+  limit(RLIMIT_AS, mapped_bytes() + (kMoreGib << 30));
   limit(RLIMIT_CORE, 0);
   try {
     const auto result = work();
     write_all(fd, result ? "+" + *result
                          : fmt::format("{}\n{}", error_code_name(result.error().code),
                                        result.error().message));
+  } catch (const std::bad_alloc&) {
+    write_all(fd, fmt::format("{}\n'{}' takes more than {} GiB of memory to read: it is too large, "
+                              "or broken or hostile",
+                              error_code_name(ErrorCode::kExhausted), subject, kMoreGib));
   } catch (const std::exception& error) {
     write_all(fd, fmt::format("{}\n{}", error_code_name(ErrorCode::kExhausted), error.what()));
   }
@@ -65,7 +80,7 @@ Result<std::string> in_guarded_child(const std::string& subject,
   UniqueFd from(ends[0]), to(ends[1]);
   const pid_t child = fork();
   if (child < 0) return fail_errno(errno, "a child process cannot be started");
-  if (child == 0) answer(to.get(), work);
+  if (child == 0) answer(to.get(), subject, work);
   to.reset();
   const std::string text = read_all(from.get());
   int status = 0;

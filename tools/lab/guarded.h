@@ -8,8 +8,9 @@
 
 namespace tierpilot::lab {
 
-// What `work` says, from a child process that may use 8 GiB more than now and a minute of CPU time.
-// kInvalid names `subject` where the child ended without an answer.
+// What `work` says, from a child process that may map 8 GiB more than now and use a minute of CPU
+// time. kInvalid names `subject` where the child ended without an answer, kExhausted where it had
+// too little memory.
 Result<std::string> in_guarded_child(const std::string& subject,
                                      const std::function<Result<std::string>()>& work);
 

@@ -7,6 +7,8 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
+#include "policies/sharing/card/plain_name.h"
+
 namespace tierpilot::sharing {
 namespace {
 
@@ -47,7 +49,7 @@ class Fields {
   void only(std::initializer_list<std::string_view> names) {
     for (const auto& [name, value] : object_.items())
       if (std::find(names.begin(), names.end(), name) == names.end())
-        wrong(fmt::format("has a field '{}', which nobody knows", printable(name)));
+        wrong(fmt::format("has a field '{}', which nobody knows", plain_name(name)));
   }
   const json* find(const char* name, bool required) {
     const auto found = object_.is_object() ? object_.find(name) : object_.end();
@@ -60,7 +62,7 @@ class Fields {
     if (!value) return 0;
     const double figure = value->is_number() ? value->get<double>() : -1;
     if (figure >= 0 && figure <= most) return figure;  // NaN is neither
-    wrong(fmt::format("has a '{}' that is no number from 0 to {:g}", name, most));
+    wrong(fmt::format("has a '{}' that is no number from 0 to {:g}", plain_name(name), most));
     return 0;
   }
   uint64_t whole(const char* name, bool required, double most = kMostWhole) {
@@ -99,20 +101,13 @@ class Fields {
   }
 
  private:
-  static std::string printable(std::string text) {
-    text.resize(std::min<size_t>(text.size(), 80));
-    for (auto& c : text)
-      if (c < ' ' || c > '~') c = '?';
-    return text;
-  }
-
   const json& object_;
   const std::string place_;
   Status& status_;
 };
 
 OperatorUse read_use(const std::string& kind, const json& value, Status& status) {
-  Fields fields(value, fmt::format("operator '{}'", kind), status);
+  Fields fields(value, fmt::format("operator '{}'", plain_name(kind)), status);
   fields.only({"count", "largest_input", "input_sum", "output_sum", "parameter_sum", "flops"});
   return {.count = fields.whole("count", true),
           .largest_input = fields.number("largest_input", true),
@@ -187,7 +182,7 @@ ModelCard read_fields(const json& value, Status& status) {
                "job"});
   ModelCard card{.producer = fields.text("producer"),
                  .opset = static_cast<int64_t>(fields.whole("opset", false, 1e6)),
-                 .batch = static_cast<uint32_t>(fields.whole("batch", true, 4e9)),
+                 .batch = static_cast<uint32_t>(fields.whole("batch", true, kMaxBatch)),
                  .input_elements = fields.number("input_elements", false),
                  .parameters = fields.number("parameters", true),
                  .parameter_bytes = fields.number("parameter_bytes", true),

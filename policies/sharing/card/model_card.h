@@ -12,6 +12,8 @@
 
 namespace tierpilot::sharing {
 
+inline constexpr uint32_t kMaxBatch = 4'000'000'000;
+
 struct OperatorUse {
   uint64_t count = 0;
   double largest_input = 0;  // elements of the largest input that is no parameter
@@ -50,7 +52,7 @@ struct ModelCard {
   uint64_t depth = 0;     // operators on the longest path
   uint64_t launches = 0;  // operators; of a recurrent one those of all its steps
   std::map<std::string, uint64_t> unknown_operators;
-  uint64_t unknown_shapes = 0;       // outputs whose size nobody could tell; they count as 0
+  uint64_t unknown_shapes = 0;       // values that nobody could tell the size of; they count as 0
   std::vector<std::string> guessed;  // dimensions that are not in the file
   std::optional<JobCard> job;
 

@@ -1,12 +1,19 @@
 // Floating point operations of one ONNX operator.
 #pragma once
 
-#include "policies/sharing/card/onnx_graph.h"
+#include <onnx/onnx_pb.h>
+
+#include <optional>
+#include <string_view>
+
+#include "policies/sharing/card/onnx_values.h"
 
 namespace tierpilot::sharing {
 
 // Of a forward pass; a multiply-add is two. Operators that only move or rename data cost nothing,
-// others an operation for each element of their output. 0 where a size is not known.
-double forward_flops(const onnx::NodeProto& node, std::string_view kind, const Values& values);
+// others an operation for each element of their output. Nothing where a size is not known, or an
+// equation cannot be read.
+std::optional<double> forward_flops(const onnx::NodeProto& node, std::string_view kind,
+                                    const Values& values);
 
 }  // namespace tierpilot::sharing

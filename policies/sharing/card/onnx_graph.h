@@ -1,25 +1,16 @@
-// The graph of an ONNX model, checked, with the shapes of its values.
+// The graph of an ONNX model, checked, and its batch.
 #pragma once
 
 #include <onnx/onnx_pb.h>
 
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
+#include "policies/sharing/card/model_card.h"
 
 namespace tierpilot::sharing {
-
-struct Value {
-  std::optional<double> elements;  // nothing: nobody knows
-  std::vector<double> dims;
-  double element_bytes = 4;
-  bool is_parameter = false;
-};
-
-using Values = std::unordered_map<std::string, Value>;
 
 // Refuses what is no graph: see describe_onnx.
 Status check_graph(const onnx::GraphProto& graph, const std::string& name);
@@ -29,10 +20,8 @@ Status check_graph(const onnx::GraphProto& graph, const std::string& name);
 Result<uint32_t> batch_of(const onnx::GraphProto& graph, std::optional<uint32_t> wanted,
                           const std::string& name);
 
-// Open dimensions of inputs get a size, and are told.
+// Open dimensions of inputs get a size, and are told; of many only the first, with a count of the
+// others.
 std::vector<std::string> close_dimensions(onnx::GraphProto& graph, uint32_t batch);
-
-// Of inputs, initializers and all that shape inference told.
-Result<Values> values_of(const onnx::GraphProto& graph, const std::string& name);
 
 }  // namespace tierpilot::sharing

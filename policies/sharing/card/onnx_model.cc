@@ -3,90 +3,135 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_map>
+#include <nlohmann/json.hpp>
+#include <utility>
 
+#include "policies/sharing/card/card_reader.h"
 #include "policies/sharing/card/onnx_cost.h"
 #include "policies/sharing/card/onnx_graph.h"
 #include "policies/sharing/card/onnx_shapes.h"
+#include "policies/sharing/card/onnx_values.h"
+#include "policies/sharing/card/plain_name.h"
 
 namespace tierpilot::sharing {
 namespace {
 
 constexpr size_t kMostNamed = 100;  // unknown operators
-constexpr size_t kMostNameBytes = 80;
+
+// A graph, and the way to it.
+struct Frame {
+  Values values;
+  Scope<uint64_t> depths;
+  uint64_t before = 0;   // operators on the path that leads to it
+  uint64_t deepest = 0;  // on the longest path that ends in it
+};
 
 class Describer {
  public:
-  Describer(ModelCard& card, const Values& values) : card_(card), values_(values) {}
+  Describer(ModelCard& card, const std::string& name) : card_(card), name_(name) {}
 
-  void graph(const onnx::GraphProto& graph) {
+  Status graph(const onnx::GraphProto& graph, Frame& frame) {
+    add_parameters(frame.values);
     for (const auto& node : graph.node()) {
-      add(node);
-      for (const auto& attribute : node.attribute())
-        if (attribute.has_g()) this->graph(attribute.g());
+      if (is_parameter(node, frame.values)) continue;
+      const uint64_t start = add(node, frame);
+      uint64_t end = start;
+      for (const auto& attribute : node.attribute()) {
+        if (!attribute.has_g()) continue;
+        const auto inside = body(attribute.g(), frame, start);
+        if (!inside) return tl::unexpected(inside.error());
+        end = std::max(end, *inside);
+      }
+      for (const auto& output : node.output()) frame.depths.put(output, end);
+      frame.deepest = std::max(frame.deepest, end);
     }
+    card_.depth = std::max(card_.depth, frame.deepest);
+    return {};
   }
 
  private:
-  const Value* find(const std::string& name) const {
-    const auto found = values_.find(name);
-    return found == values_.end() ? nullptr : &found->second;
+  // Operators on the longest path that ends in it.
+  Result<uint64_t> body(const onnx::GraphProto& graph, const Frame& outer, uint64_t before) {
+    auto values = values_of(graph, name_, &outer.values);
+    if (!values) return tl::unexpected(values.error());
+    Frame frame{std::move(*values), Scope<uint64_t>(&outer.depths), before, before};
+    if (auto status = this->graph(graph, frame); !status) return tl::unexpected(status.error());
+    return frame.deepest;
   }
 
-  void add(const onnx::NodeProto& node) {
+  void add_parameters(const Values& values) {
+    for (const auto& [name, value] : values.own()) {
+      if (!value.is_parameter) continue;
+      card_.parameters += *value.elements;
+      card_.parameter_bytes += value.bytes();
+      ++card_.parameter_tensors;
+    }
+  }
+
+  // A constant that is a weight runs nothing.
+  static bool is_parameter(const onnx::NodeProto& node, const Values& values) {
+    if (node.op_type() != "Constant" || node.output_size() != 1) return false;
+    const auto* value = values.find(node.output(0));
+    return value && value->is_parameter;
+  }
+
+  // Operators on the longest path that ends with it.
+  uint64_t add(const onnx::NodeProto& node, const Frame& frame) {
     const bool standard = node.domain().empty() || node.domain() == "ai.onnx";
     auto kind = standard ? operator_kind(node.op_type()) : std::string_view{};
     if (kind.empty()) {
       count_unknown(node);
       kind = "Unknown";
     }
-    if (kind == "Conv2D" && is_depthwise(node)) kind = "DepthwiseConv2D";
+    if (kind == "Conv2D" && is_depthwise(node, frame.values)) kind = "DepthwiseConv2D";
     auto& use = card_.operators[std::string(kind)];
-    card_.launches += kind == "Recurrent" ? launches(node) : 1;
+    card_.launches += kind == "Recurrent" ? launches(node, frame.values) : 1;
     ++use.count;
-    take_inputs(node, use);
-    make_outputs(node, use);
+    const uint64_t depth = take_inputs(node, frame, use);
+    const bool sized = make_outputs(node, frame.values, use);
     if (node.op_type() == "Conv" && node.input_size() > 2) ++card_.operators["BiasAdd"].count;
-    const double flops = forward_flops(node, kind, values_);
-    use.flops += flops;
-    card_.flops += flops;
+    const auto flops = forward_flops(node, kind, frame.values);
+    if (!flops && kind == "MatMul" && node.op_type() == "Einsum")
+      count_unknown(node);
+    else if (!flops && sized)
+      ++card_.unknown_shapes;  // of an input
+    use.flops += flops.value_or(0);
+    card_.flops += flops.value_or(0);
+    return depth;
   }
 
   // A filter sees one of several channels.
-  bool is_depthwise(const onnx::NodeProto& node) const {
+  static bool is_depthwise(const onnx::NodeProto& node, const Values& values) {
     if (node.input_size() < 2) return false;
-    const auto *data = find(node.input(0)), *weight = find(node.input(1));
+    const auto *data = values.find(node.input(0)), *weight = values.find(node.input(1));
     return data && weight && data->dims.size() > 1 && weight->dims.size() > 1 &&
            weight->dims[1] == 1 && data->dims[1] > 1;
   }
 
   // What a framework runs for it where it has no such operator as a whole, step by step; its
   // weights have a part for each direction.
-  uint64_t launches(const onnx::NodeProto& node) const {
-    const auto* data = node.input_size() > 1 ? find(node.input(0)) : nullptr;
-    const auto* weight = data ? find(node.input(1)) : nullptr;
+  static uint64_t launches(const onnx::NodeProto& node, const Values& values) {
+    const auto* data = node.input_size() > 1 ? values.find(node.input(0)) : nullptr;
+    const auto* weight = data ? values.find(node.input(1)) : nullptr;
     if (!weight || data->dims.empty() || weight->dims.empty()) return 1;
     const double of_step = node.op_type() == "RNN" ? 3 : 11;
     return static_cast<uint64_t>((1 + of_step * data->dims[0]) * weight->dims[0]);
   }
 
   void count_unknown(const onnx::NodeProto& node) {
-    auto name = (node.domain().empty() ? "" : node.domain() + ".") + node.op_type();
-    name = name.substr(0, kMostNameBytes);
-    for (auto& c : name)
-      if (static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) > '~') c = '?';
+    const auto name =
+        plain_name((node.domain().empty() ? "" : node.domain() + ".") + node.op_type());
     auto& unknown = card_.unknown_operators;
     ++unknown[unknown.size() < kMostNamed || unknown.contains(name) ? name : "others"];
   }
 
-  void take_inputs(const onnx::NodeProto& node, OperatorUse& use) {
-    uint64_t depth = 0;
+  uint64_t take_inputs(const onnx::NodeProto& node, const Frame& frame, OperatorUse& use) {
+    uint64_t depth = frame.before;
     for (const auto& name : node.input()) {
-      if (const auto before = depths_.find(name); before != depths_.end())
-        depth = std::max(depth, before->second);
-      const auto* value = find(name);
+      if (const auto* before = frame.depths.find(name)) depth = std::max(depth, *before);
+      const auto* value = frame.values.find(name);
       if (!value || !value->elements) continue;
-      card_.traffic_bytes += *value->elements * value->element_bytes;
+      card_.traffic_bytes += value->bytes();
       if (value->is_parameter) {
         use.parameter_sum += *value->elements;
         continue;
@@ -94,41 +139,47 @@ class Describer {
       use.largest_input = std::max(use.largest_input, *value->elements);
       use.input_sum += *value->elements;
     }
-    card_.depth = std::max(card_.depth, depth + 1);
-    for (const auto& name : node.output()) depths_[name] = depth + 1;
+    return depth + 1;
   }
 
-  void make_outputs(const onnx::NodeProto& node, OperatorUse& use) {
+  // Whether the sizes of all are known.
+  bool make_outputs(const onnx::NodeProto& node, const Values& values, OperatorUse& use) {
+    bool sized = true;
     for (const auto& name : node.output()) {
       if (name.empty()) continue;
-      const auto* value = find(name);
+      const auto* value = values.find(name);
       if (!value || !value->elements) {
         ++card_.unknown_shapes;
+        sized = false;
         continue;
       }
-      const double bytes = *value->elements * value->element_bytes;
       use.output_sum += *value->elements;
-      card_.activation_bytes += bytes;
-      card_.traffic_bytes += bytes;
+      card_.activation_bytes += value->bytes();
+      card_.traffic_bytes += value->bytes();
     }
+    return sized;
   }
 
   ModelCard& card_;
-  const Values& values_;
-  std::unordered_map<std::string, uint64_t> depths_;
+  const std::string& name_;
 };
 
-void add_sizes(ModelCard& card, const onnx::GraphProto& graph, const Values& values) {
-  for (const auto& tensor : graph.initializer()) {
-    const Value& value = values.at(tensor.name());
-    card.parameters += *value.elements;
-    card.parameter_bytes += *value.elements * value.element_bytes;
-    ++card.parameter_tensors;
-  }
-  for (const auto& input : graph.input()) {
-    const Value& value = values.at(input.name());
-    if (!value.is_parameter) card.input_elements += value.elements.value_or(0);
-  }
+double input_elements(const onnx::GraphProto& graph, const Values& values) {
+  double elements = 0;
+  for (const auto& input : graph.input())
+    if (const auto* value = values.find(input.name()); value && !value->is_parameter)
+      elements += value->elements.value_or(0);
+  return elements;
+}
+
+// What is described has to be good for those who take cards.
+Status check_limits(const ModelCard& card, const std::string& name) {
+  auto value = card_json(card);
+  value["schema"] = 1;
+  const auto read =
+      read_card(value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  if (read) return {};
+  return wrong_model(name, fmt::format("no card can be made of it: {}", read.error().message));
 }
 
 }  // namespace
@@ -138,23 +189,25 @@ Result<ModelCard> describe_onnx(std::string_view bytes, const std::string& name,
   onnx::ModelProto model;
   if (bytes.size() > kMaxModelBytes ||
       !model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-    return fail(ErrorCode::kInvalid,
-                fmt::format("model '{}' is no ONNX file, or is cut off; models over 2 GiB have to "
-                            "keep their parameters in files of their own",
-                            name));
+    return wrong_model(name,
+                       "it is no ONNX file, or is cut off; models over 2 GiB have to keep their "
+                       "parameters in files of their own");
   auto& graph = *model.mutable_graph();
   if (auto status = check_graph(graph, name); !status) return tl::unexpected(status.error());
   const auto batch = batch_of(graph, wanted_batch, name);
   if (!batch) return tl::unexpected(batch.error());
-  ModelCard card{.producer = model.producer_name().substr(0, kMostNameBytes), .batch = *batch};
+  ModelCard card{.producer = plain_name(model.producer_name()), .batch = *batch};
   for (const auto& opset : model.opset_import())
     if (opset.domain().empty()) card.opset = opset.version();
   card.guessed = close_dimensions(graph, *batch);
   infer_shapes(model);
-  const auto values = values_of(graph, name);
+  auto values = values_of(graph, name);
   if (!values) return tl::unexpected(values.error());
-  add_sizes(card, graph, *values);
-  Describer(card, *values).graph(graph);
+  Frame frame{std::move(*values), Scope<uint64_t>()};
+  card.input_elements = input_elements(graph, frame.values);
+  if (auto status = Describer(card, name).graph(graph, frame); !status)
+    return tl::unexpected(status.error());
+  if (auto status = check_limits(card, name); !status) return tl::unexpected(status.error());
   return card;
 }
 

@@ -11,6 +11,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "policies/sharing/card/onnx_bounds.h"
+
 namespace tierpilot::sharing {
 namespace {
 
@@ -23,16 +25,30 @@ constexpr int64_t kMostSize = int64_t{1} << 31;
 using Data = std::unordered_map<std::string, onnx::TensorShapeProto>;
 using Whole = std::vector<int64_t>;
 
-// Inference gives up on a model that does not say which operators of a domain it means.
-void import_domains(onnx::ModelProto& model) {
-  std::unordered_set<std::string> imported;
-  for (const auto& opset : model.opset_import()) imported.insert(opset.domain());
-  for (const auto& node : model.graph().node())
+using Domains = std::unordered_set<std::string>;
+
+void import_domains(const onnx::GraphProto& graph, onnx::ModelProto& model, Domains& imported) {
+  for (const auto& node : graph.node()) {
     if (imported.insert(node.domain()).second) {
       auto* opset = model.add_opset_import();
       opset->set_domain(node.domain());
       opset->set_version(node.domain().empty() ? kUsualOpset : 1);
     }
+    for (const auto& attribute : node.attribute())
+      if (attribute.has_g()) import_domains(attribute.g(), model, imported);
+  }
+}
+
+// Inference gives up on a model that does not say which operators of a domain it means.
+void import_domains(onnx::ModelProto& model) {
+  Domains imported;
+  for (const auto& opset : model.opset_import()) imported.insert(opset.domain());
+  import_domains(model.graph(), model, imported);
+}
+
+bool has_body(const onnx::NodeProto& node) {
+  return std::any_of(node.attribute().begin(), node.attribute().end(),
+                     [](const auto& attribute) { return attribute.has_g(); });
 }
 
 bool is_small(const onnx::TensorProto& tensor) {
@@ -75,7 +91,8 @@ class Sizes {
 
   // Nothing where one is not known; the tensor is a constant with its values.
   std::optional<onnx::TensorProto> made_by(const onnx::NodeProto& node) const {
-    if (node.output_size() != 1 || node.op_type() == "Constant" || !node.domain().empty())
+    if (node.output_size() != 1 || node.op_type() == "Constant" || !node.domain().empty() ||
+        has_body(node))
       return std::nullopt;
     const auto type = types_.find(node.output(0));
     if (type == types_.end() || type->second->elem_type() != onnx::TensorProto::INT64 ||
@@ -130,14 +147,40 @@ class Sizes {
   std::unordered_map<std::string, const onnx::TypeProto_Tensor*> types_;
 };
 
+void drop_values(onnx::TensorProto& tensor) {
+  if (tensor.raw_data().size() > size_t{kMostKept}) tensor.clear_raw_data();
+  if (tensor.float_data_size() > kMostKept) tensor.clear_float_data();
+  if (tensor.double_data_size() > kMostKept) tensor.clear_double_data();
+  if (tensor.int32_data_size() > kMostKept) tensor.clear_int32_data();
+}
+
 // Of weights only sizes matter, and models are copied below.
 void drop_weights(onnx::GraphProto& graph) {
-  for (auto& tensor : *graph.mutable_initializer()) {
-    if (tensor.raw_data().size() > size_t{kMostKept}) tensor.clear_raw_data();
-    if (tensor.float_data_size() > kMostKept) tensor.clear_float_data();
-    if (tensor.double_data_size() > kMostKept) tensor.clear_double_data();
-    if (tensor.int32_data_size() > kMostKept) tensor.clear_int32_data();
+  for (auto& tensor : *graph.mutable_initializer()) drop_values(tensor);
+  for (auto& tensor : *graph.mutable_sparse_initializer()) {
+    drop_values(*tensor.mutable_values());
+    tensor.clear_indices();
   }
+  for (auto& node : *graph.mutable_node())
+    for (auto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_t()) drop_values(*attribute.mutable_t());
+      if (attribute.has_g()) drop_weights(*attribute.mutable_g());
+    }
+}
+
+// Inference of most operators takes no sparse values; their results have the same sizes.
+void make_dense(onnx::GraphProto& graph) {
+  for (const auto& sparse : graph.sparse_initializer()) {
+    if (sparse.values().data_type() == onnx::TensorProto::INT64) continue;  // may be sizes
+    auto& tensor = *graph.add_initializer();
+    tensor.set_name(sparse.values().name());
+    tensor.set_data_type(sparse.values().data_type());
+    *tensor.mutable_dims() = sparse.dims();
+  }
+  graph.clear_sparse_initializer();
+  for (auto& node : *graph.mutable_node())
+    for (auto& attribute : *node.mutable_attribute())
+      if (attribute.has_g()) make_dense(*attribute.mutable_g());
 }
 
 // How many became constants.
@@ -159,14 +202,22 @@ int fold(onnx::GraphProto& graph, const Sizes& sizes) {
 }
 
 void infer(onnx::ModelProto& model, bool propagates, Data* data) {
-  onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(),
-                                     {false, 0, propagates}, data);
+  const BoundedSchemas schemas(model.graph());
+  onnx::shape_inference::InferShapes(model, &schemas, {false, 0, propagates}, data);
 }
 
-// What is known of values there is known of them here.
+// What is known of values there is known of them here. Only operators that became constants differ,
+// and they have no bodies.
 void take_shapes(onnx::GraphProto& to, const onnx::GraphProto& from) {
+  *to.mutable_input() = from.input();
   *to.mutable_value_info() = from.value_info();
   *to.mutable_output() = from.output();
+  for (int i = 0; i < to.node_size(); ++i) {
+    if (!has_body(to.node(i))) continue;
+    for (int j = 0; j < to.node(i).attribute_size(); ++j)
+      if (auto& attribute = *to.mutable_node(i)->mutable_attribute(j); attribute.has_g())
+        take_shapes(*attribute.mutable_g(), from.node(i).attribute(j).g());
+  }
 }
 
 }  // namespace
@@ -176,6 +227,7 @@ void infer_shapes(onnx::ModelProto& model) {
   import_domains(model);
   drop_weights(*model.mutable_graph());
   onnx::ModelProto folded = model;
+  make_dense(*folded.mutable_graph());
   bool known = false;
   try {
     for (int round = 0; round < kMostRounds; ++round) {
@@ -191,6 +243,7 @@ void infer_shapes(onnx::ModelProto& model) {
     if (known) return;
   }
   onnx::ModelProto inferred = model;
+  make_dense(*inferred.mutable_graph());
   try {
     infer(inferred, false, nullptr);
     take_shapes(*model.mutable_graph(), inferred.graph());

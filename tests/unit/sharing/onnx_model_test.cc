@@ -1,58 +1,14 @@
 #include "policies/sharing/card/onnx_model.h"
 
 #include <gtest/gtest.h>
-#include <onnx/onnx_pb.h>
 
 #include <nlohmann/json.hpp>
 
 #include "base/random.h"
+#include "tests/unit/sharing/onnx_models.h"
 
 namespace tierpilot::sharing {
 namespace {
-
-void add_node(onnx::GraphProto& graph, const std::string& type,
-              const std::vector<std::string>& inputs, const std::string& output) {
-  auto* node = graph.add_node();
-  node->set_op_type(type);
-  for (const auto& input : inputs) node->add_input(input);
-  node->add_output(output);
-}
-
-void add_parameter(onnx::GraphProto& graph, const std::string& name, std::vector<int64_t> dims) {
-  auto* tensor = graph.add_initializer();
-  tensor->set_name(name);
-  tensor->set_data_type(onnx::TensorProto::FLOAT);
-  for (const auto dim : dims) tensor->add_dims(dim);
-}
-
-// N x 8 -> Gemm(8 x 4) -> Relu -> Gemm(4 x 2)
-onnx::ModelProto perceptron() {
-  onnx::ModelProto model;
-  model.set_ir_version(8);
-  auto* opset = model.add_opset_import();
-  opset->set_version(13);
-  auto& graph = *model.mutable_graph();
-  graph.set_name("perceptron");
-  add_parameter(graph, "w1", {8, 4});
-  add_parameter(graph, "w2", {4, 2});
-  add_node(graph, "Gemm", {"x", "w1"}, "h");
-  add_node(graph, "Relu", {"h"}, "a");
-  add_node(graph, "Gemm", {"a", "w2"}, "y");
-  auto* input = graph.add_input();
-  input->set_name("x");
-  auto* type = input->mutable_type()->mutable_tensor_type();
-  type->set_elem_type(onnx::TensorProto::FLOAT);
-  type->mutable_shape()->add_dim()->set_dim_param("N");
-  type->mutable_shape()->add_dim()->set_dim_value(8);
-  graph.add_output()->set_name("y");
-  graph.mutable_output(0)->mutable_type()->mutable_tensor_type()->set_elem_type(
-      onnx::TensorProto::FLOAT);
-  return model;
-}
-
-Result<ModelCard> describe(const onnx::ModelProto& model, std::optional<uint32_t> batch = {}) {
-  return describe_onnx(model.SerializeAsString(), "m.onnx", batch);
-}
 
 TEST(OnnxModel, CountsWhatAPerceptronComputes) {
   const auto card = describe(perceptron(), 16);

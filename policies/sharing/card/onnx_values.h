@@ -1,0 +1,31 @@
+// Sizes of the values of an ONNX graph.
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "policies/sharing/card/onnx_scope.h"
+
+namespace tierpilot::sharing {
+
+struct Value {
+  std::optional<double> elements;  // nothing: nobody knows. Of a sparse one those that are kept
+  std::vector<double> dims;
+  double element_bytes = 4;
+  bool is_parameter = false;
+
+  double bytes() const;  // 0 where nobody knows
+};
+
+using Values = Scope<Value>;
+
+// Of inputs, initializers, constants that are weights, and all that shape inference told; `outer`
+// are those of the graph that its operator is in.
+Result<Values> values_of(const onnx::GraphProto& graph, const std::string& name,
+                         const Values* outer = nullptr);
+
+}  // namespace tierpilot::sharing

@@ -1,0 +1,171 @@
+// What operators and parameters of an ONNX model cost.
+#include <gtest/gtest.h>
+
+#include "tests/unit/sharing/onnx_models.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+using Inputs = std::vector<std::pair<std::string, std::vector<int64_t>>>;
+
+void set_output(onnx::ModelProto& model, const std::vector<int64_t>& dims) {
+  model.mutable_graph()->mutable_output(0)->Clear();
+  set_value(*model.mutable_graph()->mutable_output(0), "z", dims);
+}
+
+ModelCard card_of(const onnx::ModelProto& model) {
+  auto card = describe(model);
+  EXPECT_TRUE(card) << card.error().message;
+  return card ? *card : ModelCard{};
+}
+
+TEST(OnnxCosts, AttentionIsTwoProductsWithTheKeys) {
+  for (const auto& shape : {std::vector<int64_t>{2, 4, 128, 64}, {2, 128, 256}}) {
+    auto keys = shape;
+    keys[keys.size() - 2] = 512;
+    auto model = empty_model({{"q", shape}, {"k", keys}, {"v", keys}});
+    model.mutable_opset_import(0)->set_version(23);
+    add_node(*model.mutable_graph(), "Attention", {"q", "k", "v"}, "z");
+    set_output(model, shape);
+    EXPECT_EQ(card_of(model).flops, 4.0 * 2 * 4 * 128 * 64 * 512);
+  }
+}
+
+TEST(OnnxCosts, AttentionSeesThePastToo) {
+  auto model = empty_model({{"q", {1, 2, 1, 8}},
+                            {"k", {1, 2, 1, 8}},
+                            {"v", {1, 2, 1, 8}},
+                            {"pk", {1, 2, 99, 8}},
+                            {"pv", {1, 2, 99, 8}}});
+  add_node(*model.mutable_graph(), "Attention", {"q", "k", "v", "", "pk", "pv"}, "z");
+  set_output(model, {1, 2, 1, 8});
+  EXPECT_EQ(card_of(model).flops, 4 * 16 * 100);
+}
+
+TEST(OnnxCosts, ThatNeedASizeWhichNobodyTellsAreUncertain) {
+  auto model = empty_model({{"q", {2, 4, 128, 64}}, {"k", {}}});
+  model.mutable_graph()->mutable_input(1)->mutable_type()->mutable_tensor_type()->clear_shape();
+  add_node(*model.mutable_graph(), "Attention", {"q", "k", "k"}, "z");
+  set_output(model, {2, 4, 128, 64});
+  EXPECT_TRUE(card_of(model).uncertain());
+}
+
+struct Product {
+  const char* equation;
+  Inputs inputs;
+  std::vector<int64_t> output;
+  double flops;
+};
+
+onnx::ModelProto model_of(const Product& product) {
+  auto model = empty_model(product.inputs);
+  std::vector<std::string> names;
+  for (const auto& [name, dims] : product.inputs) names.push_back(name);
+  auto& attribute = *add_node(*model.mutable_graph(), "Einsum", names, "z").add_attribute();
+  attribute.set_name("equation");
+  attribute.set_type(onnx::AttributeProto::STRING);
+  attribute.set_s(product.equation);
+  set_output(model, product.output);
+  return model;
+}
+
+TEST(OnnxCosts, AnEinsumIsWhatItsEquationSays) {
+  const Product products[]{
+      {"bij,bik->bjk", {{"x", {2, 100, 3}}, {"y", {2, 100, 5}}}, {2, 3, 5}, 2.0 * 2 * 100 * 3 * 5},
+      {"bij, bjk", {{"x", {2, 7, 3}}, {"y", {2, 3, 5}}}, {7, 5}, 2.0 * 2 * 7 * 3 * 5},
+      {"...ij,...jk->...ik",
+       {{"x", {2, 6, 7, 3}}, {"y", {6, 3, 5}}},
+       {2, 6, 7, 5},
+       2.0 * 2 * 6 * 7 * 3 * 5},
+      {"i,i,i->", {{"x", {9}}, {"y", {9}}, {"w", {9}}}, {}, 2.0 * 9},
+      {"ij,jk->ik", {{"x", {4, 1}}, {"y", {6, 5}}}, {4, 5}, 2.0 * 4 * 6 * 5},
+      {"ij->ji", {{"x", {200, 300}}}, {300, 200}, 0},
+      {"ii->i", {{"x", {30, 30}}}, {30}, 0},
+      {"ij->i", {{"x", {200, 300}}}, {200}, 200 * 300}};
+  for (const auto& product : products) {
+    const auto card = card_of(model_of(product));
+    EXPECT_EQ(card.operators.at("MatMul").flops, product.flops) << product.equation;
+    EXPECT_FALSE(card.uncertain()) << product.equation;
+  }
+}
+
+TEST(OnnxCosts, AnEinsumWhoseEquationMeansNothingIsUncertain) {
+  const Product products[]{{"", {{"x", {2, 3}}, {"y", {3, 5}}}, {2, 5}, 0},
+                           {"ij->ij", {{"x", {2, 3}}, {"y", {3, 5}}}, {2, 5}, 0},
+                           {"ijk,jk->ik", {{"x", {2, 3}}, {"y", {3, 5}}}, {2, 5}, 0},
+                           {"ij,jk->ik", {{"x", {2, 4}}, {"y", {3, 5}}}, {2, 5}, 0},
+                           {"i1,1k->ik", {{"x", {2, 3}}, {"y", {3, 5}}}, {2, 5}, 0},
+                           {"i....,...k->ik", {{"x", {2, 3}}, {"y", {3, 5}}}, {2, 5}, 0},
+                           {"ij,jk->il", {{"x", {2, 3}}, {"y", {3, 5}}}, {2, 5}, 0}};
+  for (const auto& product : products) {
+    const auto card = card_of(model_of(product));
+    EXPECT_TRUE(card.uncertain()) << product.equation;
+    EXPECT_EQ(card.unknown_operators.count("Einsum"), 1U) << product.equation;
+  }
+}
+
+TEST(OnnxCosts, AWeightInAConstantIsAParameter) {
+  for (const int64_t columns : {128, 2}) {
+    auto model = empty_model({{"x", {8, 64}}});
+    auto& graph = *model.mutable_graph();
+    auto& attribute = *add_node(graph, "Constant", {}, "w").add_attribute();
+    attribute.set_name("value");
+    attribute.set_type(onnx::AttributeProto::TENSOR);
+    attribute.mutable_t()->set_data_type(onnx::TensorProto::FLOAT);
+    attribute.mutable_t()->add_dims(64);
+    attribute.mutable_t()->add_dims(columns);
+    add_node(graph, "MatMul", {"x", "w"}, "z");
+    const auto card = card_of(model);
+    const bool is_weight = columns == 128;
+    EXPECT_EQ(card.parameters, is_weight ? 64 * 128 : 0);
+    EXPECT_EQ(card.parameter_bytes, is_weight ? 4 * 64 * 128 : 0);
+    EXPECT_EQ(card.parameter_tensors, is_weight ? 1U : 0U);
+    EXPECT_EQ(card.activation_bytes, 4 * 8 * columns + (is_weight ? 0 : 4 * 64 * columns));
+    EXPECT_EQ(card.operators.at("MatMul").parameter_sum, is_weight ? 64 * 128 : 0);
+    EXPECT_EQ(card.flops, 2.0 * 8 * 64 * columns);
+    EXPECT_EQ(card.launches, is_weight ? 1U : 2U);
+    EXPECT_EQ(card.unknown_shapes, 0U);
+  }
+}
+
+TEST(OnnxCosts, OfASparseParameterItsValuesCount) {
+  auto model = empty_model({{"x", {4, 64}}});
+  auto& graph = *model.mutable_graph();
+  auto& sparse = *graph.add_sparse_initializer();
+  sparse.mutable_values()->set_name("w");
+  sparse.mutable_values()->set_data_type(onnx::TensorProto::FLOAT);
+  sparse.mutable_values()->add_dims(3);
+  sparse.add_dims(64);
+  sparse.add_dims(32);
+  add_node(graph, "MatMul", {"x", "w"}, "z");
+  set_output(model, {4, 32});
+  const auto card = card_of(model);
+  EXPECT_EQ(card.parameters, 3);
+  EXPECT_EQ(card.parameter_bytes, 12);
+  EXPECT_EQ(card.parameter_tensors, 1U);
+  EXPECT_EQ(card.operators.at("MatMul").parameter_sum, 3);
+  EXPECT_EQ(card.flops, 2 * 4 * 64 * 32);
+}
+
+TEST(OnnxCosts, SmallTypesAreSmall) {
+  // FLOAT8E4M3FN, FLOAT8E5M2, FLOAT8E8M0: a byte. UINT4, INT4, FLOAT4E2M1: half of one.
+  for (const auto& [type, bytes] :
+       {std::pair{17, 513}, {19, 513}, {24, 513}, {21, 257}, {22, 257}, {23, 257}}) {
+    auto model = perceptron();
+    add_parameter(*model.mutable_graph(), "w3", {27, 19}).set_data_type(type);
+    const auto card = card_of(model);
+    EXPECT_EQ(card.parameters, 40 + 513) << type;
+    EXPECT_EQ(card.parameter_bytes, 160 + bytes) << type;
+  }
+}
+
+TEST(OnnxCosts, AParameterThatIsThereTwiceIsRefused) {
+  auto model = perceptron();
+  add_parameter(*model.mutable_graph(), "w1", {8, 4});
+  const auto card = describe(model);
+  ASSERT_FALSE(card);
+  EXPECT_NE(card.error().message.find("'w1'"), std::string::npos) << card.error().message;
+}
+
+}  // namespace
+}  // namespace tierpilot::sharing
