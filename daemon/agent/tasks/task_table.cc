@@ -218,6 +218,13 @@ void TaskTable::drain(const std::string& reason) {
       cancel(attempt, reason);
 }
 
+// Of Clock::boot_ns(); 0: not known. Of an earlier boot of the machine it is too late, if anything.
+static int64_t ended_ns(const ExitReport& exit) {
+  const auto& process = exit.process;
+  if (!process || !process->started_boot_ns || !process->wall_ms) return 0;
+  return *process->started_boot_ns + *process->wall_ms * 1'000'000;
+}
+
 void TaskTable::restore(std::vector<std::pair<AttemptId, ExitReport>> ended) {
   for (auto& [attempt, exit] : ended) {
     auto entry = std::make_unique<Attempt>();
@@ -225,7 +232,8 @@ void TaskTable::restore(std::vector<std::pair<AttemptId, ExitReport>> ended) {
     entry->stage = Stage::kEnded;
     entry->ending = next_ending_++;
     attempts_.add(std::move(entry));
-    report_(ExitedEvent{attempt, std::move(exit)});
+    const int64_t at_ns = ended_ns(exit);
+    report_(ExitedEvent{attempt, std::move(exit), at_ns});
   }
 }
 

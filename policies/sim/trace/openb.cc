@@ -134,7 +134,8 @@ class PodReader {
  private:
   uint32_t gpu_milli(const CsvTable& row, std::optional<Fault>& fault) {
     const double gpus = number_or_fault("num_gpu", row.cell(columns_.gpus), 0, kMaxWidth, fault);
-    if (gpus != 1 || row.cell(columns_.gpu_milli).empty())
+    // Of whole ones the share may be left out, or 0.
+    if (gpus != 1 || row.cell(columns_.gpu_milli).empty() || row.cell(columns_.gpu_milli) == "0")
       return static_cast<uint32_t>(gpus) * 1000;
     return static_cast<uint32_t>(
         number_or_fault("gpu_milli", row.cell(columns_.gpu_milli), 0, 1000, fault));

@@ -363,6 +363,23 @@ TEST_F(TaskTableTest, ADrainedTableLetsEndWhatRuns) {
   EXPECT_TRUE(table.attempts().idle());
 }
 
+TEST_F(TaskTableTest, AnEndSaysWhenItWas) {
+  constexpr int64_t kSecond_ns = 1'000'000'000;
+  table.restore({{{5, 1}, exit_code(0)}});
+  auto early = exit_code(0);
+  early.process->started_boot_ns = 5 * kSecond_ns;
+  early.process->wall_ms = 2'000;
+  table.restore({{{6, 1}, early}});
+  ASSERT_TRUE(table.start(work(kFirst)));
+  clock.advance_ns(9 * kSecond_ns);
+  table.exited(kFirst, exit_code(0));
+  const auto ends = events<ExitedEvent>();
+  ASSERT_EQ(ends.size(), 3u);
+  EXPECT_EQ(ends[0].at_ns, 0) << "under an earlier daemon, which did not write it down";
+  EXPECT_EQ(ends[1].at_ns, 7 * kSecond_ns);
+  EXPECT_EQ(ends[2].at_ns, clock.boot_ns());
+}
+
 TEST_F(TaskTableTest, EndsOfAnEarlierDaemonAreToldUntilTheyAreAcknowledged) {
   table.restore({{kFirst, exit_code(3)}});
   EXPECT_EQ(how(kFirst), "exited");

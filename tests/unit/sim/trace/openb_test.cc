@@ -58,6 +58,19 @@ TEST_F(Openb, PodsAndNodes) {
   EXPECT_THAT(trace->trace.summary.derived, Contains(HasSubstr("GPU type of 1 pods")));
 }
 
+TEST_F(Openb, AWholeGpuNeedsNoShare) {
+  const auto trace = read(std::string(kPods) +
+                          "a,1000,1024,1,0,,LS,Running,10,100,40\n"
+                          "b,1000,1024,1,,,LS,Running,10,100,40\n"
+                          "c,1000,1024,2,0,,LS,Running,10,100,40\n");
+  ASSERT_TRUE(trace) << trace.error().message;
+  const auto& tasks = trace->trace.workload.tasks;
+  ASSERT_EQ(tasks.size(), 3u);
+  EXPECT_EQ(tasks[0].gpu_milli, 1000u);
+  EXPECT_EQ(tasks[1].gpu_milli, 1000u);
+  EXPECT_EQ(tasks[2].gpu_milli, 2000u);
+}
+
 TEST_F(Openb, PodsThatNeverRanAreSkipped) {
   const auto trace = read(std::string(kPods) +
                           "a,1,1,1,1,,LS,Pending,10,100,\n"
