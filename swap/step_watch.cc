@@ -10,6 +10,9 @@ namespace tierpilot::swap {
 namespace {
 
 constexpr int64_t kOfInterpreter = 1 << 20;  // that it takes beside tensors
+// That looking may take of a step, beside as long as is computed: what glibc keeps of thousands of
+// small tensors takes it longer to give back the more there are.
+constexpr int64_t kLooking_ns = 50'000'000;
 
 }  // namespace
 
@@ -25,7 +28,7 @@ int64_t StepWatch::computed_ns() const {
 
 void StepWatch::begin(bool closely) {
   step_ = {};
-  computed_ns_ = 0;
+  computed_ns_ = looking_ns_ = 0;
   begin_ = last_ = Clock::now();
   delay_ = delay();
   passes_ns_ = passes_stall_ns_ = waited_ns_ = 0;
@@ -45,9 +48,14 @@ StepWatch::Delay StepWatch::delay() {
   return file >> ran_ns >> waited_ns ? Delay{gettid(), waited_ns} : Delay{};
 }
 
-// What is free is no part of what an interval needs.
+// What is free is no part of what an interval needs. Where it stays, the next one is thought to
+// need that much more.
 void StepWatch::look_again() {
-  memory_.give_back();
+  if (looking_ns_ <= kLooking_ns + computed_ns_) {
+    const auto begin = since_begin_ns();
+    memory_.give_back();
+    looking_ns_ += since_begin_ns() - begin;
+  }
   interval_most_ = interval_rise_ = 0;
   at_event_ = memory_.now();
   memory_.reset_peak();

@@ -75,7 +75,7 @@ class StepWatch {
   Clock::time_point begin_{}, last_{};
   Delay delay_{};  // when the step began
   int64_t passes_ns_ = 0, passes_stall_ns_ = 0, waited_ns_ = 0;
-  int64_t stall_ns_ = 0, pending_stall_ns_ = 0, computed_ns_ = 0;
+  int64_t stall_ns_ = 0, pending_stall_ns_ = 0, computed_ns_ = 0, looking_ns_ = 0;
   int64_t at_event_ = 0, last_peak_ = 0;
   int64_t given_back_ = 0, giving_ns_ = 0;
   std::vector<int64_t> rises_, last_rises_;  // by interval: how far memory rose above its begin

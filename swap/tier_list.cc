@@ -18,6 +18,7 @@ namespace {
 using Tiers = std::vector<std::unique_ptr<Tier>>;
 constexpr int64_t kMostBytes = int64_t{1} << 46;
 constexpr int64_t kLeastBytes = 64 << 20;
+constexpr int64_t kLeastDirectoryBytes = 1 << 20;
 
 Result<std::unique_ptr<Tier>> tier_of(std::string_view entry, MemoryPages pages, int parts) {
   const auto tier = parse_swap_tier(entry);
@@ -85,14 +86,20 @@ Result<Tiers> found_tiers(const ComputeDevice& device, int parts) {
   } else {
     const auto bytes =
         static_cast<int64_t>(room.f_bavail) * static_cast<int64_t>(room.f_frsize) / 2 / parts;
-    auto tier = open_directory_tier(directory, std::min(bytes, kMostBytes));
+    Result<std::unique_ptr<Tier>> tier =
+        bytes < kLeastDirectoryBytes
+            ? fail(ErrorCode::kExhausted,
+                   fmt::format("tier 'dir:{}': half of what is free there is {} bytes", directory,
+                               bytes))
+            : open_directory_tier(directory, std::min(bytes, kMostBytes));
     if (tier)
       tiers.push_back(std::move(*tier));
     else
       failed = tl::unexpected(tier.error());
   }
-  if (tiers.empty()) return tl::unexpected(failed.error());
-  return tiers;
+  if (!tiers.empty()) return tiers;
+  failed.error().message += "; another folder is named by TIERPILOT_SWAP_DIR";
+  return tl::unexpected(failed.error());
 }
 
 std::string warning_about(const std::vector<MeasuredTier>& tiers) {

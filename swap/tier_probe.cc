@@ -27,6 +27,11 @@ int64_t nanoseconds(const Work& work) {
 Status measure(MeasuredTier& measured, Copier& copier, std::byte* data) {
   auto& tier = *measured.tier;
   const auto bytes = std::min(kProbeBytes, tier.capacity_bytes());
+  if (bytes < kSmallBytes)
+    return fail(ErrorCode::kExhausted,
+                fmt::format("tier '{}': there is room for {} bytes, and {} are the least; name a "
+                            "folder on a disk with room",
+                            tier.name(), bytes, kSmallBytes));
   Status status;
   std::array<int64_t, kRounds> writes{}, reads{};
   for (int round = 0; round < kRounds; ++round) {

@@ -56,9 +56,36 @@ void set(const char* name, const std::string& value) {
     setenv(name, value.c_str(), 1);
 }
 
+// What is found has to be usable before the program starts: else it would end in its first pass.
+Status check_found_tiers(const Options& options) {
+  if (!options.tiers.empty() || options.device.starts_with("cuda")) return {};
+  const auto found = swap::found_tiers(*swap::processor());
+  // If nothing is said of a device, it may train on a GPU, and leave for this host's memory.
+  if (found || (options.device.empty() && swap::open_device("cuda"))) return {};
+  return tl::unexpected(found.error());
+}
+
+// "python3 -E" and "-I" leave out what brings swapping into a program.
+Status check_python(const std::vector<std::string>& command) {
+  if (!fs::path(command.front()).filename().string().starts_with("python")) return {};
+  for (size_t i = 1; i < command.size() && command[i].starts_with('-'); ++i) {
+    const auto& flags = command[i];
+    if (flags.starts_with("--") || flags.find_first_of("cm") != std::string::npos) break;
+    if (flags.find_first_of("EI") != std::string::npos)
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("with '{}' Python leaves PYTHONPATH out, and nothing would swap: run "
+                              "the program without it, or use tierpilot.swap in it",
+                              flags));
+    if (flags == "-W" || flags == "-X") ++i;
+  }
+  return {};
+}
+
 int run(const Output& output, const Options& options) {
   const auto places = find_places();
   if (!places) return print_error(output, places.error());
+  for (const auto& status : {check_python(options.command), check_found_tiers(options)})
+    if (!status) return print_error(output, status.error());
   const char* path = std::getenv("PYTHONPATH");
   set("PYTHONPATH", places->boot.string() + (path && *path ? ":" + std::string(path) : ""));
   set("TIERPILOT_SWAP_LIBRARY", places->library.string());

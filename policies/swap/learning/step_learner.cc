@@ -10,7 +10,9 @@
 namespace tierpilot::swap {
 namespace {
 
-constexpr size_t kMostSteps = 32;           // more and all are forgotten: shapes that never repeat
+constexpr size_t kMostSteps = 128;  // of more the one that was seen the longest ago is forgotten
+constexpr size_t kMostSaves = 200'000;  // of all of them, where they are more than
+constexpr size_t kFewSteps = 32;
 constexpr int kRunsOfAnAttempt = 2;         // the first one may be disturbed
 constexpr int kObservedRuns = 2;            // an optimiser has its states from the second step on
 constexpr double kWider[] = {0.9, 0.8, 0};  // of the budget: plans that let more leave
@@ -77,19 +79,38 @@ void StepLearner::plan(Known& known) {
 
 void StepLearner::add(StepEnd&& seen, int64_t growth_bytes) {
   if (seen.step.other_bytes.size() != seen.step.time_ns.size()) return;
-  if (steps_.size() >= kMostSteps) {
-    steps_.clear();
-    by_prefix_.clear();
-  }
+  const auto is_full = [this] {
+    return steps_.size() >= kMostSteps || (steps_.size() >= kFewSteps && known_saves_ > kMostSaves);
+  };
+  while (is_full()) forget_oldest();
   Known known{.step = std::move(seen.step), .prefixes = prefixes_};
   for (auto& other : known.step.other_bytes) other += std::max<int64_t>(growth_bytes, 0);
   least_bytes_ = known.step.least_bytes();
-  for (const auto prefix : prefixes_) by_prefix_.emplace(prefix, steps_.size());
   plan(known);
+  know(std::move(known));
+}
+
+void StepLearner::know(Known&& known) {
+  for (const auto prefix : known.prefixes) by_prefix_.emplace(prefix, steps_.size());
+  known_saves_ += known.prefixes.size();
+  known.seen_at = ++seen_;
   steps_.push_back(std::move(known));
 }
 
+// Shapes that never repeat leave others alone.
+void StepLearner::forget_oldest() {
+  const auto oldest =
+      std::min_element(steps_.begin(), steps_.end(),
+                       [](const Known& a, const Known& b) { return a.seen_at < b.seen_at; });
+  known_saves_ -= oldest->prefixes.size();
+  steps_.erase(oldest);
+  by_prefix_.clear();
+  for (size_t i = 0; i < steps_.size(); ++i)
+    for (const auto prefix : steps_[i].prefixes) by_prefix_.emplace(prefix, i);
+}
+
 void StepLearner::update(Known& known, StepEnd&& seen, int64_t growth_bytes) {
+  known.seen_at = ++seen_;
   if (seen.step.uses != known.step.uses || seen.step.saves.size() != known.step.saves.size()) {
     // The same forward pass with another backward pass: the latest is the one to expect.
     if (seen.step.other_bytes.size() == seen.step.time_ns.size()) known.step = seen.step;
@@ -286,7 +307,6 @@ void StepLearner::restore(std::vector<KeptStep> kept) {
     for (const auto& save : known.step.saves) {
       prefix = extended(prefix, save);
       known.prefixes.push_back(prefix);
-      by_prefix_.emplace(prefix, steps_.size());
     }
     known.now.away = std::move(one.away);
     known.margin_bytes = one.margin_bytes;
@@ -297,7 +317,7 @@ void StepLearner::restore(std::vector<KeptStep> kept) {
     known.observe = false;
     const auto outcome = foretell(known.step, known.now.away, limits_of(known));
     known.now.foretold_ns = outcome.done ? outcome.clock_ns : 0;
-    steps_.push_back(std::move(known));
+    know(std::move(known));
   }
 }
 

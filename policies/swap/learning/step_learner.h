@@ -102,13 +102,16 @@ class StepLearner {
     Attempt now{}, best{};
     int64_t margin_bytes = 0;  // kept free of the budget, as steps took more than was foretold
     int runs = 0, explorations = 0, failures = 0;
-    int overs = 0;  // of the last runs, that took too much
+    uint64_t seen_at = 0;  // in the order of steps
+    int overs = 0;         // of the last runs, that took too much
     size_t next_kind = 0, widened = 0;
     bool exploring = false, observe = true, failed = false;
     std::optional<PublishedQ> published{};  // of the rule q-published
   };
 
   void add(StepEnd&& seen, int64_t growth_bytes);
+  void know(Known&& known);
+  void forget_oldest();
   void update(Known& known, StepEnd&& seen, int64_t growth_bytes);
   void learn(Known& known, const StepEnd& seen);
   void learn_as_published(Known& known, const StepEnd& seen);
@@ -120,6 +123,8 @@ class StepLearner {
 
   LearnerSettings settings_;
   std::vector<Known> steps_;
+  size_t known_saves_ = 0;  // of all of them
+  uint64_t seen_ = 0;
   std::unordered_map<uint64_t, size_t> by_prefix_;  // to the first step that begins so
   std::vector<uint64_t> prefixes_;                  // of the step that runs
   size_t current_ = kUnknown;

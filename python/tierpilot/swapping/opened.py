@@ -5,7 +5,9 @@ import threading
 
 from . import core
 from .session import Swap
+from .telling import warn
 
+_MOST = 8  # settings: each has threads and what it learned, and ends when nobody has it any more
 _opened = {}
 _opening = threading.Lock()
 os.register_at_fork(after_in_child=_opened.clear)
@@ -32,5 +34,11 @@ def swap(budget=None, policy="swap", tiers=None, recompute=False, plan_file=None
     with _opening:
         key = budget, given, policy, tiers, recompute, plan_file, states, device
         if key not in _opened:
+            if len(_opened) >= _MOST:
+                del _opened[next(iter(_opened))]
+                warn(
+                    f"called with more than {_MOST} different settings, and forgets the oldest: "
+                    "each learns for itself, so say the same budget in each step"
+                )
             _opened[key] = Swap(budget, policy, tiers, recompute=recompute, plan_file=plan_file, states=states, device=device)
         return _opened[key]

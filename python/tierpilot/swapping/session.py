@@ -51,6 +51,12 @@ class Swap(Book):
             self._begin_core()
         processes.know(self)
 
+    def __deepcopy__(self, _):
+        return self  # a copy of a model that has it swaps in the same process, by the same budget
+
+    def __reduce__(self):
+        raise TypeError("tierpilot.swap: it is of this process: it cannot be saved, so keep it out of the model")
+
     # With the hooks
 
     def __enter__(self):
@@ -71,6 +77,8 @@ class Swap(Book):
         return self
 
     def __exit__(self, *error):
+        if not getattr(self._entered, "hooks", None):
+            raise RuntimeError("tierpilot.swap: this thread has not entered it")
         self._entered.hooks.pop().__exit__(*error)
         if self._segments:
             segments.leave()
@@ -84,6 +92,8 @@ class Swap(Book):
         """What `work()` returns, run within this: a step that can be repeated, from clearing the
         gradients to the backward pass. Where memory runs out it is run again with everything away,
         random numbers as before; running means of normalisations count it twice then."""
+        if tries < 1:
+            raise ValueError(f"tierpilot.swap: tries {tries!r}: at least 1 is needed")
         random = random_states()
         for attempt in range(1, tries + 1):
             try:

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Budgets, settings, and programs that know nothing of swapping."""
+import copy
 import json
 import os
+import pickle
 import socket
 import subprocess
 import sys
@@ -123,6 +125,38 @@ class Budgets(Case):
             with open(report, encoding="utf-8") as file:
                 budgets = [json.loads(line)["budget_bytes"] for line in file]
         self.assertEqual(budgets, [1 << 30] * 3)
+
+    def test_settings_that_change_at_each_call_are_not_all_kept(self):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            first = tierpilot.swap(1 << 30, "none", "memory=1MiB")
+            for extra in range(1, 12):
+                tierpilot.swap((1 << 30) + extra, "none", "memory=1MiB")
+            self.assertIsNot(tierpilot.swap(1 << 30, "none", "memory=1MiB"), first)
+        self.assertTrue(any("say the same budget in each step" in str(one.message) for one in said))
+
+    def test_a_model_that_has_it_is_copied_and_not_saved(self):
+        swap = Swap(BIG, "none", "memory=1MiB")
+        self.assertIs(copy.deepcopy({"swap": swap})["swap"], swap)
+        with self.assertRaisesRegex(TypeError, "keep it out of the model"):
+            pickle.dumps(swap)
+        with self.assertRaisesRegex(RuntimeError, "has not entered it"):
+            swap.__exit__(None, None, None)
+        with self.assertRaisesRegex(ValueError, "at least 1"):
+            swap.step(lambda: None, tries=0)
+
+    def test_what_cannot_swap_is_refused_before_it_starts(self):
+        for command, environment, words in (
+            ([sys.executable, "-E", "-c", "print('ran')"], {}, "'-E' Python leaves PYTHONPATH out"),
+            ([sys.executable, "-c", "print('ran')"], {"TIERPILOT_SWAP_DIR": "/nonexistent"}, "TIERPILOT_SWAP_DIR"),
+        ):
+            ended = subprocess.run(
+                [PROGRAM, "run", "--budget", BIG, "--device", "cpu", "--", *command],
+                env={**os.environ, **environment}, capture_output=True, text=True, timeout=60,
+            )
+            self.assertNotEqual(ended.returncode, 0)
+            self.assertIn(words, ended.stderr)
+            self.assertNotIn("ran", ended.stdout)
 
     def test_a_wrong_argument_is_named(self):
         for settings, error, words in (

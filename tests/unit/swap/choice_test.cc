@@ -161,6 +161,25 @@ TEST_F(Learning, TheSecondStepHasAPlan) {
   EXPECT_LE(kept, 10);
 }
 
+// As where texts of all lengths are trained on, and those of one length again and again.
+TEST_F(Learning, ShapesThatNeverRepeatDoNotDriveOutOneThatDoes) {
+  const auto usual = chain_of(20);
+  for (int i = 0; i < 300; ++i) {
+    run(chain_of(20, kMiB + 4096 * (i + 1)), 0, 1);
+    if (i > 0) {
+      ASSERT_FALSE(expected_times(usual).empty()) << i;
+    }
+    run(usual, 20 * kMiB, 45'000'000);
+  }
+  EXPECT_LE(learner.known_steps(), 128U);
+}
+
+TEST_F(Learning, AHundredShapesAreKnownAtOnce) {
+  for (int round = 0; round < 3; ++round)
+    for (int i = 0; i < 100; ++i) run(chain_of(20, kMiB + 4096 * i), 20 * kMiB, 45'000'000);
+  EXPECT_EQ(learner.known_steps(), 100U);
+}
+
 TEST_F(Learning, AnotherStepIsToldApartAtItsFirstDifference) {
   const auto step = chain_of(20);
   auto other = chain_of(20);

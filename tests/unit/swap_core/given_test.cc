@@ -90,6 +90,16 @@ TEST_F(GivenTest, TiersThatAreFoundAreDividedToo) {
   EXPECT_NEAR(of(worker) / of(alone), 0.25, 0.05);  // others write to that disk
 }
 
+TEST_F(GivenTest, APartThatIsTooSmallToMeasureIsAnError) {
+  set("TIERPILOT_SWAP_BUDGET", "1GiB");
+  set("TIERPILOT_SWAP_TIERS", "dir:/var/tmp=1MiB");
+  set_world("300");
+  const tierpilot_swap_settings settings{.size = sizeof settings};
+  char error[512] = "";
+  EXPECT_EQ(tierpilot_swap_open(&settings, error, sizeof error), nullptr);
+  EXPECT_NE(std::string(error).find("there is room for 3495 bytes"), std::string::npos) << error;
+}
+
 TEST_F(GivenTest, NoBudgetIsAnErrorThatNamesTheVariable) {
   for (const auto* const said : {"", "fast", "-1"}) {
     set("TIERPILOT_SWAP_BUDGET", said);

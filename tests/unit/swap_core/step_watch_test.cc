@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace tierpilot::swap {
@@ -49,6 +51,30 @@ class StepWatchTest : public testing::Test {
   ToldMemory memory_;
   StepWatch watch_{memory_};
 };
+
+// As the C library where very many small tensors are free.
+class SlowMemory final : public ToldMemory {
+ public:
+  void give_back() override {
+    ++given_back;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  int given_back = 0;
+};
+
+TEST(StepWatch, LookingTakesHardlyLongerThanComputing) {
+  SlowMemory memory;
+  StepWatch watch(memory);
+  watch.begin(true);
+  for (int i = 0; i < 500; ++i) watch.event(0, 0);
+  EXPECT_GE(memory.given_back, 2);
+  const auto computed_ms = static_cast<int>(watch.computed_ns() / 1'000'000);
+  EXPECT_LE(memory.given_back, 8 + computed_ms / 10);
+  const auto before = memory.given_back;
+  watch.begin(true);
+  watch.event(0, 0);
+  EXPECT_GT(memory.given_back, before) << "each step has its own";
+}
 
 TEST_F(StepWatchTest, KnowsTheMostOfAnIntervalInWhichMemoryWasGivenBack) {
   step(false);
