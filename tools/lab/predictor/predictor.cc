@@ -171,8 +171,8 @@ void add_predictor(CLI::App& app, Context& context) {
   evaluate
       ->add_option(
           "--train", given->train,
-          "train on this file and test on all of --data, of trainings also on those of "
-          "other architectures alone (default: train and test on parts of --data that have "
+          "train on this file and test on all of --data, of trainings on those of "
+          "other architectures or cards (default: train and test on parts of --data that have "
           "no card, model or family in common)")
       ->type_name("FILE");
   evaluate->callback([&context, given] {

@@ -212,18 +212,25 @@ std::vector<Parts> parts_of(const Rows& rows) {
   return found;
 }
 
-// All rows, and those of architectures that the other file does not have.
+// What has another architecture than the other file, or another card; and the former alone.
 std::vector<Parts> parts_of(const Rows& rows, const Rows& train) {
   if (train.empty()) return {};
-  std::set<std::string> known;
-  for (const auto& row : train) known.insert(row.architecture);
-  Part apart{train, {}};
-  for (const auto& row : rows)
-    if (!known.contains(row.architecture)) apart.test.push_back(row);
+  std::set<std::string> architectures, cards;
+  for (const auto& row : train) {
+    architectures.insert(row.architecture);
+    if (row.gpu) cards.insert(card_of(row));
+  }
+  Part apart{train, {}}, other{train, {}};
+  for (const auto& row : rows) {
+    const bool is_new = !architectures.contains(row.architecture);
+    if (is_new) apart.test.push_back(row);
+    if (is_new || (row.gpu && !cards.contains(card_of(row)))) other.test.push_back(row);
+  }
   std::vector<Parts> found;
-  if (!apart.test.empty() && apart.test.size() < rows.size())
-    found.push_back({"files, new architectures", {apart}, architecture_of});
-  found.push_back({"files", {{train, rows}}, architecture_of});
+  if (other.test.empty()) return found;
+  if (!apart.test.empty() && apart.test.size() < other.test.size())
+    found.push_back({"files, new architectures", {std::move(apart)}, architecture_of});
+  found.push_back({"files", {std::move(other)}, architecture_of});
   return found;
 }
 
