@@ -4,6 +4,8 @@ docs/model-card.schema.json describes it.
 """
 
 import re
+from collections.abc import Mapping
+from numbers import Real
 
 import torch
 
@@ -11,14 +13,15 @@ from .tracing import Tracer, tensors_in
 
 SCHEMA = 1
 # As those who read cards have them.
-_MOST_COUNTED, _MOST_THREADS = 1e15, 1e5
+_MOST_COUNTED, _MOST_THREADS, _MOST_BATCH = 1e15, 1e5, 4e9
 
 
 def describe(module, example_inputs, batch=None, iterations=None, job=None):
     """The model card of a module, a dict.
 
     `example_inputs` is what it is called with: a tensor, a tuple of arguments, or a dict of them.
-    The module runs forward once, where it is (on the CPU or on "meta" too), and stays what it was.
+    The module runs forward once, where it is (on the CPU or on "meta" too), without gradients; its buffers
+    are afterwards what they were.
     `batch`: samples in an iteration; the first dimension of the first tensor where it is not told.
     `iterations`: of the whole job. `job`: what else is known of it: "optimizer", itself or its
     class's name; "threads"; and of its input pipeline "samples_per_s" that it delivers, or "load_s" that an
@@ -27,7 +30,8 @@ def describe(module, example_inputs, batch=None, iterations=None, job=None):
     arguments, named = _arguments(example_inputs)
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"module: a torch.nn.Module is needed, not a {type(module).__name__}")
-    if any(isinstance(each, torch.nn.parameter.UninitializedTensorMixin) for each in module.parameters()):
+    weights = [*module.parameters(), *module.buffers()]
+    if any(isinstance(each, torch.nn.parameter.UninitializedTensorMixin) for each in weights):
         raise ValueError("module: what it is made of is not known yet: run it once before, as it has lazy parameters")
     tensors = list(tensors_in([arguments, named]))
     if not tensors:
@@ -38,26 +42,29 @@ def describe(module, example_inputs, batch=None, iterations=None, job=None):
     tracer.run(arguments, named)
     card = {"schema": SCHEMA, "kind": "model card", "producer": f"pytorch {torch.__version__}"}
     card["opset"] = 0
-    card["batch"] = _whole("batch", batch)
+    card["batch"] = _whole("batch", batch, _MOST_BATCH)
     card["input_elements"] = sum(tensor.numel() for tensor in tensors)
     card.update(tracer.figures())
-    about = _job(iterations, job or {})
+    about = _job(iterations, {} if job is None else job)
     if about:
         card["job"] = about
     return card
 
 
 def _arguments(example_inputs):
-    if isinstance(example_inputs, dict):
-        return (), example_inputs
+    if isinstance(example_inputs, Mapping):
+        return (), dict(example_inputs)
     if isinstance(example_inputs, (tuple, list)):
         return tuple(example_inputs), {}
     return (example_inputs,), {}
 
 
 def _job(iterations, given):
+    if not isinstance(given, Mapping):
+        raise TypeError(f"job: a dict is needed, not a {type(given).__name__}")
     about = {}
     if iterations is not None:
+        iterations = _whole("iterations", iterations)
         given = {"iterations": iterations, **given}
         if given["iterations"] != iterations:
             raise ValueError(f"iterations: {iterations}, but job has {given['iterations']}")
@@ -67,7 +74,7 @@ def _job(iterations, given):
         elif name in ("threads", "iterations"):
             about[name] = _whole(name, value, _MOST_THREADS if name == "threads" else _MOST_COUNTED)
         elif name == "loads_ahead":
-            about[name] = bool(value)
+            about[name] = _truth(name, value)
         elif name in ("samples_per_s", "load_s"):
             about[name] = _figure(name, value)
         else:
@@ -87,13 +94,24 @@ def _optimizer(said):
 
 
 def _whole(name, value, most=_MOST_COUNTED):
-    if value != int(value) or not 1 <= value <= most:
-        raise ValueError(f"{name}: {value} is no whole number from 1 to {most:.0f}")
+    if not _is_number(value) or not 1 <= value <= most or value != int(value):
+        raise ValueError(f"{name}: {value!r:.80} is no whole number from 1 to {most:.0f}")
     return int(value)
 
 
 def _figure(name, value):
     least, most = (0, 1e6) if name == "load_s" else (1e-9, 1e12)
-    if not least <= value <= most:
-        raise ValueError(f"{name}: {value} is not between {least} and {most:g}")
+    if not _is_number(value) or not least <= value <= most:
+        raise ValueError(f"{name}: {value!r:.80} is no number from {least:g} to {most:g}")
     return float(value)
+
+
+def _truth(name, value):
+    if value not in (False, True):
+        raise ValueError(f"{name}: {value!r:.80} is neither True nor False")
+    return bool(value)
+
+
+def _is_number(value):
+    """A tensor of one element is one too."""
+    return isinstance(value, Real) or (torch.is_tensor(value) and value.numel() == 1)

@@ -58,7 +58,10 @@ _OPERATORS = {
 
 _KINDS = {name: kind for kind, names in _OPERATORS.items() for name in names.split()}
 # Neither compute nor make a value that a model goes on with.
-IGNORED = frozenset(["_local_scalar_dense", "_has_compatible_shallow_copy_type", "is_same_size"])
+IGNORED = frozenset(
+    """_has_compatible_shallow_copy_type _local_scalar_dense _nested_tensor_from_mask_left_aligned
+    is_same_size""".split()
+)
 
 
 def kind_of(name):

@@ -1,6 +1,7 @@
 """What a module's forward pass does, seen as its operators are dispatched."""
 
 import weakref
+from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager
 
 import torch
@@ -28,7 +29,7 @@ def tensors_in(values):
             yield value
         elif isinstance(value, (list, tuple)):
             yield from tensors_in(value)
-        elif isinstance(value, dict):
+        elif isinstance(value, Mapping):
             yield from tensors_in(value.values())
 
 
@@ -121,7 +122,7 @@ class Tracer:
     def run(self, arguments, named):
         """The module's buffers and the random numbers are afterwards what they were before."""
         with ExitStack() as stack:
-            stack.callback(self._restore, [(buffer, buffer.detach().clone()) for buffer in self._module.buffers()])
+            self._keep_buffers(stack)
             for each in self._module.modules():
                 kind = next((kind for one, kind in _WHOLE.items() if isinstance(each, one)), None)
                 if kind is not None:
@@ -130,13 +131,35 @@ class Tracer:
             stack.enter_context(torch.no_grad())
             stack.enter_context(_without_whole_layers())
             with _Mode(self):
-                self._module(*arguments, **named)
+                self._forward(arguments, named)
 
-    @staticmethod
-    def _restore(buffers):
-        with torch.no_grad():
-            for buffer, before in buffers:
-                buffer.copy_(before)
+    def _keep_buffers(self, stack):
+        """Their values, and which they are: a pass may put other tensors in their places."""
+        values = [(buffer, buffer.detach().clone()) for buffer in self._module.buffers()]
+        # Nothing is put in those of a script, which are no dict.
+        every = [each._buffers for each in self._module.modules()]
+        places = [(names, dict(names)) for names in every if isinstance(names, dict)]
+
+        def restore():
+            for names, before in places:
+                names.clear()
+                names.update(before)
+            with torch.no_grad():
+                for buffer, before in values:
+                    buffer.copy_(before)
+
+        stack.callback(restore)
+
+    def _forward(self, arguments, named):
+        try:
+            self._module(*arguments, **named)
+        except RuntimeError as error:
+            if "does not require grad" not in str(error):
+                raise
+            raise ValueError(
+                "module: its forward pass computes gradients, and is run without them: have it do so within "
+                "`with torch.enable_grad():`"
+            ) from error
 
     def dispatched(self, operator, arguments, outputs):
         namespace, _, name = str(operator.overloadpacket).rpartition(".")
