@@ -39,7 +39,7 @@ Result<int64_t> given_budget_bytes(const ComputeDevice& device, int workers) {
     return fail(ErrorCode::kInvalid,
                 "the budget has to be above 0, or TIERPILOT_SWAP_BUDGET has to be set");
   const auto bytes = parse_bytes(said);
-  if (!bytes || *bytes > static_cast<uint64_t>(kMaxBytes))
+  if (!bytes || *bytes == 0 || *bytes > static_cast<uint64_t>(kMaxBytes))
     return fail(
         ErrorCode::kInvalid,
         fmt::format("TIERPILOT_SWAP_BUDGET '{}': a budget is a size, such as '4GiB'", said));

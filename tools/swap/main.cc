@@ -65,18 +65,34 @@ Status check_found_tiers(const Options& options) {
   return tl::unexpected(found.error());
 }
 
+// What a word of Python's command line is: options, one whose value follows, the program, or what
+// shuts the environment out.
+enum class Word { kOptions, kWithValue, kProgram, kIsolates };
+
+Word word_of(std::string_view word) {
+  if (word.size() < 2 || word[0] != '-') return Word::kProgram;
+  if (word[1] == '-') return word == "--" ? Word::kProgram : Word::kOptions;
+  for (size_t i = 1; i < word.size(); ++i) {
+    if (word[i] == 'E' || word[i] == 'I') return Word::kIsolates;
+    if (word[i] == 'c' || word[i] == 'm') return Word::kProgram;
+    if (word[i] == 'W' || word[i] == 'X')
+      return i + 1 == word.size() ? Word::kWithValue : Word::kOptions;
+  }
+  return Word::kOptions;
+}
+
 // "python3 -E" and "-I" leave out what brings swapping into a program.
 Status check_python(const std::vector<std::string>& command) {
   if (!fs::path(command.front()).filename().string().starts_with("python")) return {};
-  for (size_t i = 1; i < command.size() && command[i].starts_with('-'); ++i) {
-    const auto& flags = command[i];
-    if (flags.starts_with("--") || flags.find_first_of("cm") != std::string::npos) break;
-    if (flags.find_first_of("EI") != std::string::npos)
+  for (size_t i = 1; i < command.size(); ++i) {
+    const auto word = word_of(command[i]);
+    if (word == Word::kProgram) break;
+    if (word == Word::kWithValue) ++i;
+    if (word == Word::kIsolates)
       return fail(ErrorCode::kInvalid,
                   fmt::format("with '{}' Python leaves PYTHONPATH out, and nothing would swap: run "
                               "the program without it, or use tierpilot.swap in it",
-                              flags));
-    if (flags == "-W" || flags == "-X") ++i;
+                              command[i]));
   }
   return {};
 }
@@ -84,8 +100,8 @@ Status check_python(const std::vector<std::string>& command) {
 int run(const Output& output, const Options& options) {
   const auto places = find_places();
   if (!places) return print_error(output, places.error());
-  for (const auto& status : {check_python(options.command), check_found_tiers(options)})
-    if (!status) return print_error(output, status.error());
+  if (const auto status = check_found_tiers(options); !status)
+    return print_error(output, status.error());
   const char* path = std::getenv("PYTHONPATH");
   set("PYTHONPATH", places->boot.string() + (path && *path ? ":" + std::string(path) : ""));
   set("TIERPILOT_SWAP_LIBRARY", places->library.string());
@@ -185,6 +201,8 @@ int main(int argc, char** argv) {
       throw CLI::ValidationError(
           "there is no budget: say --budget SIZE, or set TIERPILOT_SWAP_BUDGET, which a task with "
           "--memory and --swap-room has");
+    if (const auto status = check_python(options.command); !status)
+      throw CLI::ValidationError(status.error().message);
   });
   auto* tiers_command = app.add_subcommand("tiers", "measure what there is to swap to");
   for (auto* command : {run_command, tiers_command}) {

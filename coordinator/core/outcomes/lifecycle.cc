@@ -108,8 +108,8 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
     publication_.superseded(node, exit.written);
   }
   // The report of its start may have been lost with an earlier coordinator, or repeated to this
-  // one.
-  if (exit.wall_ns > 0) {
+  // one, and come as late as that of its end.
+  if (exit.wall_ns > 0 || task->started_ms > 0) {
     const int64_t by_exit_ms = started_by_exit_ms(state_.clock, *task, exit);
     task->started_ms = task->started_ms == 0 ? by_exit_ms : std::min(task->started_ms, by_exit_ms);
   }

@@ -1,5 +1,6 @@
 """The Swaps of this process, by their settings."""
 
+import collections
 import os
 import threading
 
@@ -8,7 +9,7 @@ from .session import Swap
 from .telling import warn
 
 _MOST = 8  # settings: each has threads and what it learned, and ends when nobody has it any more
-_opened = {}
+_opened = collections.OrderedDict()  # the one that was asked for the longest ago is the first
 _opening = threading.Lock()
 os.register_at_fork(after_in_child=_opened.clear)
 
@@ -37,8 +38,9 @@ def swap(budget=None, policy="swap", tiers=None, recompute=False, plan_file=None
             if len(_opened) >= _MOST:
                 del _opened[next(iter(_opened))]
                 warn(
-                    f"called with more than {_MOST} different settings, and forgets the oldest: "
-                    "each learns for itself, so say the same budget in each step"
+                    f"called with more than {_MOST} different settings, and forgets those that were not used for "
+                    "longest: each learns for itself, so say the same budget in each step"
                 )
             _opened[key] = Swap(budget, policy, tiers, recompute=recompute, plan_file=plan_file, states=states, device=device)
+        _opened.move_to_end(key)
         return _opened[key]

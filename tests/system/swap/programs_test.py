@@ -130,9 +130,12 @@ class Budgets(Case):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             first = tierpilot.swap(1 << 30, "none", "memory=1MiB")
+            often = tierpilot.swap((1 << 30) + 100, "none", "memory=1MiB")
             for extra in range(1, 12):
                 tierpilot.swap((1 << 30) + extra, "none", "memory=1MiB")
+                tierpilot.swap((1 << 30) + 100, "none", "memory=1MiB")  # again and again: it is the same one
             self.assertIsNot(tierpilot.swap(1 << 30, "none", "memory=1MiB"), first)
+            self.assertIs(tierpilot.swap((1 << 30) + 100, "none", "memory=1MiB"), often)
         self.assertTrue(any("say the same budget in each step" in str(one.message) for one in said))
 
     def test_a_model_that_has_it_is_copied_and_not_saved(self):
@@ -148,6 +151,7 @@ class Budgets(Case):
     def test_what_cannot_swap_is_refused_before_it_starts(self):
         for command, environment, words in (
             ([sys.executable, "-E", "-c", "print('ran')"], {}, "'-E' Python leaves PYTHONPATH out"),
+            ([sys.executable, "-W", "ignore", "-uIc", "print('ran')"], {}, "'-uIc' Python leaves PYTHONPATH out"),
             ([sys.executable, "-c", "print('ran')"], {"TIERPILOT_SWAP_DIR": "/nonexistent"}, "TIERPILOT_SWAP_DIR"),
         ):
             ended = subprocess.run(
@@ -157,6 +161,15 @@ class Budgets(Case):
             self.assertNotEqual(ended.returncode, 0)
             self.assertIn(words, ended.stderr)
             self.assertNotIn("ran", ended.stdout)
+
+    def test_other_options_of_python_are_its_own(self):
+        for options in (["-WError::SyntaxWarning"], ["-X", "utf8=1"], ["-Ximporttime"], ["-u"], ["-m", "this", "-E"], []):
+            command = [sys.executable, *options]
+            ended = subprocess.run(
+                [PROGRAM, "run", "--budget", BIG, "--tiers", "memory=1MiB", "--", *command],
+                input="print('ran')", capture_output=True, text=True, timeout=60,
+            )
+            self.assertEqual(ended.returncode, 0, (options, ended.stderr))
 
     def test_a_wrong_argument_is_named(self):
         for settings, error, words in (

@@ -101,7 +101,7 @@ TEST_F(GivenTest, APartThatIsTooSmallToMeasureIsAnError) {
 }
 
 TEST_F(GivenTest, NoBudgetIsAnErrorThatNamesTheVariable) {
-  for (const auto* const said : {"", "fast", "-1"}) {
+  for (const auto* const said : {"", "fast", "-1", "0", "0GiB", "99999999TiB"}) {
     set("TIERPILOT_SWAP_BUDGET", said);
     const tierpilot_swap_settings settings{.size = sizeof settings};
     char error[256] = "";

@@ -57,6 +57,25 @@ TEST_F(CoreTest, SuccessReleasesChildren) {
   EXPECT_EQ(state_->registry.find("n")->assigned_units, 0u);
 }
 
+// Its node had nobody to tell it to for 200 s, not even of its start.
+TEST_F(CoreTest, AnEndThatIsToldLateIsWhenItWas) {
+  join("n");
+  for (const uint64_t wall_ns : {0ull, 20'000'000'000ull}) {
+    const auto id = submit({spec("a")})->first_task;
+    const auto submitted_ms = clock_.wall_ms();
+    const auto attempt = assign(id, "n");
+    clock_.advance_ns(300'000'000'000);
+    lifecycle_->started("n", attempt, 7, {});
+    auto late = success();
+    late.ago_ms = 200'000;
+    late.wall_ns = wall_ns;
+    ASSERT_TRUE(exit("n", attempt, late));
+    const auto task = stored(id);
+    EXPECT_EQ(task->finished_ms - submitted_ms, 100'000) << wall_ns;
+    EXPECT_EQ(task->finished_ms - task->started_ms, static_cast<int64_t>(wall_ns / 1'000'000));
+  }
+}
+
 TEST_F(CoreTest, WaitingSurvivesARestartHalfWay) {
   join("n");
   auto receipt = submit({spec("a"), spec("b"), spec("c", {"a", "b"})});
