@@ -17,11 +17,11 @@
 #include "policies/swap/graph_builder.h"
 #include "swap/describe.h"
 #include "swap/device/process_memory.h"
-#include "swap/given.h"
 #include "swap/plan_file.h"
 #include "swap/session.h"
-#include "swap/tier_list.h"
 #include "swap/tierpilot_swap.h"
+#include "swap/tiers/given.h"
+#include "swap/tiers/tier_list.h"
 #include "swap/warnings.h"
 
 using namespace tierpilot;

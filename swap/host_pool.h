@@ -8,7 +8,7 @@
 
 #include "swap/device/compute_device.h"
 #include "swap/extents.h"
-#include "swap/tier_list.h"
+#include "swap/tiers/tier_list.h"
 
 namespace tierpilot::swap {
 

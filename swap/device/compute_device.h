@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "swap/tier.h"
+#include "swap/tiers/tier.h"
 
 namespace tierpilot::swap {
 

@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "policies/swap/graph_builder.h"
 #include "policies/swap/learning/choice.h"
-#include "swap/tier_list.h"
+#include "swap/tiers/tier_list.h"
 #include "tools/output/arguments.h"
 
 namespace {

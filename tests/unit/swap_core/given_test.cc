@@ -12,6 +12,10 @@ namespace {
 
 class GivenTest : public ::testing::Test {
  protected:
+  GivenTest() {
+    set("TIERPILOT_SWAP_BUDGET", "3GiB");
+    set("TIERPILOT_SWAP_TIERS", "memory=96MiB");
+  }
   ~GivenTest() override {
     for (const auto& [name, value] : set_) unsetenv(name.c_str());
   }
@@ -23,59 +27,43 @@ class GivenTest : public ::testing::Test {
     set("TORCHELASTIC_RUN_ID", "none");
     set("LOCAL_WORLD_SIZE", local_world_size);
   }
-  static int64_t budget(FrontEnd& front) { return front.said("statistics")["budget_bytes"]; }
-  static int64_t capacity(FrontEnd& front) { return front.said("tiers")[0]["capacity_bytes"]; }
+  static void expect(FrontEnd&& front, int64_t budget_bytes, int64_t capacity_bytes) {
+    EXPECT_EQ(front.said("statistics")["budget_bytes"], budget_bytes);
+    EXPECT_EQ(front.said("tiers")[0]["capacity_bytes"], capacity_bytes);
+  }
 
  private:
   std::map<std::string, std::string> set_;
 };
 
 TEST_F(GivenTest, OneProcessHasAllOfIt) {
-  set("TIERPILOT_SWAP_BUDGET", "3GiB");
-  set("TIERPILOT_SWAP_TIERS", "memory=96MiB");
-  FrontEnd front("swap", 0, nullptr);
-  EXPECT_EQ(budget(front), 3LL << 30);
-  EXPECT_EQ(capacity(front), 96 << 20);
+  expect(FrontEnd("swap", 0, nullptr), 3LL << 30, 96 << 20);
 }
 
 TEST_F(GivenTest, WorkersOfTorchrunDivideIt) {
-  set("TIERPILOT_SWAP_BUDGET", "3GiB");
-  set("TIERPILOT_SWAP_TIERS", "memory=96MiB");
   set_world("3");
-  FrontEnd front("swap", 0, nullptr);
-  EXPECT_EQ(budget(front), 1LL << 30);
-  EXPECT_EQ(capacity(front), 32 << 20);
+  expect(FrontEnd("swap", 0, nullptr), 1LL << 30, 32 << 20);
 }
 
 TEST_F(GivenTest, WhatTheProgramSaysIsEachWorkersOwn) {
-  set("TIERPILOT_SWAP_BUDGET", "3GiB");
-  set("TIERPILOT_SWAP_TIERS", "memory=96MiB");
   set_world("3");
-  FrontEnd front("swap", 2LL << 30, "memory=64MiB");
-  EXPECT_EQ(budget(front), 2LL << 30);
-  EXPECT_EQ(capacity(front), 64 << 20);
+  expect(FrontEnd("swap", 2LL << 30, "memory=64MiB"), 2LL << 30, 64 << 20);
 }
 
 TEST_F(GivenTest, ARankOfAGangHasWhatItWasGiven) {
-  set("TIERPILOT_SWAP_BUDGET", "3GiB");
-  set("TIERPILOT_SWAP_TIERS", "memory=96MiB");
   set("LOCAL_WORLD_SIZE", "3");  // its node sets this, and gives each rank its own
-  FrontEnd front("swap", 0, nullptr);
-  EXPECT_EQ(budget(front), 3LL << 30);
-  EXPECT_EQ(capacity(front), 96 << 20);
+  expect(FrontEnd("swap", 0, nullptr), 3LL << 30, 96 << 20);
 }
 
 TEST_F(GivenTest, AWorldOfNoSizeIsOneProcess) {
-  set("TIERPILOT_SWAP_BUDGET", "3GiB");
-  set("TIERPILOT_SWAP_TIERS", "memory=96MiB");
   for (const auto* const size : {"", "0", "-3", "3x", "99999999999999999999"}) {
     set_world(size);
-    FrontEnd front("swap", 0, nullptr);
-    EXPECT_EQ(budget(front), 3LL << 30) << size;
+    expect(FrontEnd("swap", 0, nullptr), 3LL << 30, 96 << 20);
   }
 }
 
 TEST_F(GivenTest, TiersThatAreFoundAreDividedToo) {
+  set("TIERPILOT_SWAP_TIERS", "");
   set("TIERPILOT_SWAP_DIR", "/var/tmp");
   FrontEnd alone("swap", 1LL << 30, nullptr);
   set_world("4");
@@ -91,7 +79,6 @@ TEST_F(GivenTest, TiersThatAreFoundAreDividedToo) {
 }
 
 TEST_F(GivenTest, APartThatIsTooSmallToMeasureIsAnError) {
-  set("TIERPILOT_SWAP_BUDGET", "1GiB");
   set("TIERPILOT_SWAP_TIERS", "dir:/var/tmp=1MiB");
   set_world("300");
   const tierpilot_swap_settings settings{.size = sizeof settings};

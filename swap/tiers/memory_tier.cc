@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "swap/tier.h"
+#include "swap/tiers/tier.h"
 
 namespace tierpilot::swap {
 namespace {

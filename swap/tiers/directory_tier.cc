@@ -13,7 +13,7 @@
 
 #include "base/unique_fd.h"
 #include "swap/extents.h"
-#include "swap/tier.h"
+#include "swap/tiers/tier.h"
 
 namespace tierpilot::swap {
 

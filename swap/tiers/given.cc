@@ -1,4 +1,4 @@
-#include "swap/given.h"
+#include "swap/tiers/given.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "policies/swap/graph_builder.h"
-#include "swap/tier_list.h"
+#include "swap/tiers/tier_list.h"
 
 namespace tierpilot::swap {
 namespace {

@@ -1,4 +1,4 @@
-#include "swap/tier_list.h"
+#include "swap/tiers/tier_list.h"
 
 #include <fmt/format.h>
 #include <numa.h>

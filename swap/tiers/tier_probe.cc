@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "swap/tier_list.h"
+#include "swap/tiers/tier_list.h"
 
 namespace tierpilot::swap {
 namespace {
