@@ -133,6 +133,29 @@ TEST_F(ShareTest, PromisesAreMadeKeptAndRefused) {
 }
 
 // The same name comes twice: the second time its neighbour has shown what it keeps beside it.
+// Nobody heard of its end for longer than it was promised to take, nor does the daemon that saw it
+// live on.
+TEST_F(ShareTest, APromiseThatWasKeptWhileNobodyListenedIsKept) {
+  start("share");
+  if (!cluster_) return;
+  constexpr int kPromise_s = 15;
+  const auto id = accepted({"--share", "400", "--name", "heard late", "--estimate", "3s",
+                            "--promise", fmt::format("{}s", kPromise_s)});
+  const auto due = std::chrono::steady_clock::now() + std::chrono::seconds(kPromise_s + 1);
+  ASSERT_TRUE(eventually([&] { return runs(id); })) << cluster_->logs();
+  cluster_->coordinator().kill_now();
+  open_gate();
+  std::this_thread::sleep_for(std::chrono::seconds(3));  // within its lease
+  cluster_->node(0).kill_now();
+  std::this_thread::sleep_until(due);
+  cluster_->start_node(0);
+  cluster_->start_coordinator();
+  const auto task = ended(id);
+  EXPECT_TRUE(task["unit_share"]["promise"].get<std::string>().starts_with("kept: done after "))
+      << task["unit_share"];
+  EXPECT_LE(task["started_ms"].get<double>(), task["finished_ms"].get<double>());
+}
+
 // Its user says a minute, which may be half more: too uncertain for a promise of 70 s. One takes a
 // quarter of a minute, the other three.
 TEST_F(ShareTest, PromisesOnTrialAreDecidedByThePaceOfTheirJobs) {
