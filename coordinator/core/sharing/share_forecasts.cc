@@ -47,7 +47,8 @@ double core_speed(const UnitFeatures& unit) {
 sharing::EngineFeatures engine_of(const TaskSpec& spec, const UnitFeatures& unit) {
   return {.engine = spec.has_gpu_share() ? "gpu" : "cpu",
           .relative_speed = unit.speed.times,
-          .gpu = unit.gpu};
+          .gpu = unit.gpu,
+          .host_speed = unit.host_speed};
 }
 
 // Of all that its card says of the model, and nothing of the training.
@@ -110,7 +111,7 @@ const sharing::JobPrediction* ShareForecasts::said_by_card(const TaskSpec& spec,
                                                            const UnitFeatures& unit) const {
   auto* const known = known_card(spec);
   if (!known) return nullptr;
-  const std::tuple key(spec.share.engine, unit.gpu, unit.speed.times);
+  const std::tuple key(spec.share.engine, unit.gpu, unit.speed.times, unit.host_speed);
   auto said = known->by_unit.find(key);
   if (said == known->by_unit.end())
     said =

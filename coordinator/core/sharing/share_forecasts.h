@@ -25,6 +25,7 @@ struct UnitFeatures {
   double cores = 1;
   CoreSpeed speed;  // of one of them; of a GPU, against what is foretold for its kind
   sharing::GpuFeatures gpu{};
+  double host_speed = 1;  // of the cores beside a GPU, against those that were measured with
 };
 
 class ShareForecasts {
@@ -76,7 +77,8 @@ class ShareForecasts {
     std::optional<sharing::ModelCard> card;  // nothing: it cannot be read
     std::string model;
     // The engine, the kind of GPU and the speed: of a GPU that is not known, no core's.
-    std::map<std::tuple<Engine, sharing::GpuFeatures, double>, sharing::JobPrediction> by_unit;
+    std::map<std::tuple<Engine, sharing::GpuFeatures, double, double>, sharing::JobPrediction>
+        by_unit;
   };
   // Null: there is none, or nothing to predict by.
   KnownCard* known_card(const TaskSpec& spec) const;

@@ -45,7 +45,8 @@ ShareKeeper::ShareKeeper(ClusterState& state, Lifecycle& lifecycle, Checkpoints&
       slow_downs_(predictor.get()),
       policy_(make_policy(state.settings.share_policy, slow_downs_)),
       forecasts_(predictor),
-      speeds_(predictor ? predictor->float32_ops_per_s() : 0) {}
+      speeds_(predictor ? predictor->float32_ops_per_s() : 0),
+      gpu_hosts_(predictor ? predictor->gpu_host_ops_per_s() : 0) {}
 
 void ShareKeeper::begin() {
   restore_learned();

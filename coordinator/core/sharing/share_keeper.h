@@ -146,6 +146,7 @@ class ShareKeeper {
   // They fit when they are asked.
   mutable CoreSpeeds speeds_;
   mutable CoreSpeeds gpu_speeds_{0};  // by kind
+  mutable CoreSpeeds gpu_hosts_;      // the cores beside GPUs, by what nodes measure
   std::map<uint64_t, Holder> holders_;
   std::map<UnitId, uint64_t> kept_for_;  // units on which jobs end for a task that waits
   int64_t next_look_ns_ = 0;

@@ -58,7 +58,7 @@ UnitFeatures ShareKeeper::features(const NodeFacts& node, size_t unit) const {
   if (unit >= node.shared_units.size()) return {};
   const auto& shared = node.shared_units[unit];
   if (shared.engine() == Engine::kGpu)
-    return {1, gpu_speeds_.of(shared.gpu_kind.name), shared.gpu_kind};
+    return {1, gpu_speeds_.of(shared.gpu_kind.name), shared.gpu_kind, gpu_hosts_.of(node).times};
   return {shared.cores > 0 ? shared.cores : 1, speeds_.of(node)};
 }
 

@@ -53,17 +53,21 @@ class Average final : public Regressor {
 
 class OnColumns final : public Regressor {
  public:
-  OnColumns(std::vector<size_t> columns, std::unique_ptr<Regressor> regressor)
-      : columns_(std::move(columns)), regressor_(std::move(regressor)) {}
+  OnColumns(std::vector<size_t> columns, std::unique_ptr<Regressor> regressor, size_t of)
+      : columns_(std::move(columns)), regressor_(std::move(regressor)), of_(of) {}
 
   void fit(const std::vector<Row>& rows, const std::vector<double>& targets) override {
+    of_ = rows.front().size();
     std::vector<Row> seen;
     for (const auto& row : rows) seen.push_back(picked(row));
     regressor_->fit(seen, targets);
   }
   double predict(const Row& row) const override { return regressor_->predict(picked(row)); }
   nlohmann::json saved() const override {
-    return {{"kind", "on columns"}, {"columns", columns_}, {"regressor", regressor_->saved()}};
+    return {{"kind", "on columns"},
+            {"of", of_},
+            {"columns", columns_},
+            {"regressor", regressor_->saved()}};
   }
 
  private:
@@ -75,6 +79,7 @@ class OnColumns final : public Regressor {
 
   const std::vector<size_t> columns_;
   std::unique_ptr<Regressor> regressor_;
+  size_t of_;  // so many a row has
 };
 
 }  // namespace
@@ -93,8 +98,8 @@ std::unique_ptr<Regressor> make_average(std::vector<std::unique_ptr<Regressor>> 
 }
 
 std::unique_ptr<Regressor> make_on_columns(std::vector<size_t> columns,
-                                           std::unique_ptr<Regressor> regressor) {
-  return std::make_unique<OnColumns>(std::move(columns), std::move(regressor));
+                                           std::unique_ptr<Regressor> regressor, size_t of) {
+  return std::make_unique<OnColumns>(std::move(columns), std::move(regressor), of);
 }
 
 }  // namespace tierpilot::sharing

@@ -36,7 +36,7 @@ uint32_t milli_within(double figure, double most) {
 }
 
 JobPrediction on_gpu(const GpuModel& model, const ModelCard& card, const GpuFeatures& gpu,
-                     double speed) {
+                     const GpuSpeed& speed) {
   const auto use = gpu_use(model, card, gpu, speed);
   const auto& margins = model.has_seen(gpu) ? model.margins : model.unseen_margins;
   const auto iterations = static_cast<double>(card.job ? card.job->iterations : 0);
@@ -73,6 +73,10 @@ double JobPredictor::float32_ops_per_s() const {
   return model_->float32_ops_per_s;
 }
 
+double JobPredictor::gpu_host_ops_per_s() const {
+  return model_->gpu ? model_->gpu->host_ops_per_s : 0;
+}
+
 const std::vector<GpuFeatures>& JobPredictor::gpus() const {
   static const std::vector<GpuFeatures> kNone;
   return model_->gpu ? model_->gpu->kinds : kNone;
@@ -80,7 +84,7 @@ const std::vector<GpuFeatures>& JobPredictor::gpus() const {
 
 JobPrediction JobPredictor::predict(const ModelCard& card, const EngineFeatures& engine) const {
   if (engine.engine == "gpu" && model_->gpu)
-    return on_gpu(*model_->gpu, card, engine.gpu, speed_of(engine));
+    return on_gpu(*model_->gpu, card, engine.gpu, {speed_of(engine), engine.host_speed});
   const double asked = card.job ? std::max<double>(card.job->threads, 1) : 1;
   const double threads = std::clamp(asked, 1.0, std::max(engine.cores_per_unit, 1.0));
   const double speed = speed_of(engine);

@@ -33,6 +33,7 @@ struct EngineFeatures {
   // do; 1 where not known.
   double relative_speed = 1;
   GpuFeatures gpu{};
+  double host_speed = 1;  // of the core beside a GPU against those it was trained with
 };
 
 struct JobModel;
@@ -51,6 +52,9 @@ class JobPredictor {
   // Float32 operations per second of the core it was trained on, as nodes measure theirs; 0: not
   // known.
   double float32_ops_per_s() const;
+
+  // The same of the cores beside the GPUs that it was trained on.
+  double gpu_host_ops_per_s() const;
 
   // That were measured; none: nothing is known of any GPU.
   const std::vector<GpuFeatures>& gpus() const;

@@ -54,15 +54,22 @@ struct CostSettings {
   uint32_t steps = 1500;
 };
 std::unique_ptr<Regressor> make_cost_sum(const CostSettings& settings);
+// What rows nearby are off by, 0 far from all: the mean of a Gaussian process on standardised
+// columns (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006).
+struct KrigingSettings {
+  double reach = 0.1;  // root mean square over columns, in deviations
+  double noise = 0.3;  // variance of measuring, against what rows of one place share
+};
+std::unique_ptr<Regressor> make_kriging(const KrigingSettings& settings);
 // `first`, and `second` on what the first leaves.
 std::unique_ptr<Regressor> make_stacked(std::unique_ptr<Regressor> first,
                                         std::unique_ptr<Regressor> second);
 
 // The mean of what all of them say.
 std::unique_ptr<Regressor> make_average(std::vector<std::unique_ptr<Regressor>> members);
-// Sees these columns of a row only.
+// Sees these columns of a row only; `of` so many, where it is fitted already.
 std::unique_ptr<Regressor> make_on_columns(std::vector<size_t> columns,
-                                           std::unique_ptr<Regressor> regressor);
+                                           std::unique_ptr<Regressor> regressor, size_t of = 0);
 
 struct PerceptronSettings {
   std::vector<size_t> hidden = {64, 32};  // ReLU units

@@ -8,6 +8,7 @@ namespace tierpilot::sharing {
 
 std::unique_ptr<Regressor> read_boosted_trees(const nlohmann::json& saved, size_t columns);
 std::unique_ptr<Regressor> read_cost_sum(const nlohmann::json& saved, size_t columns);
+std::unique_ptr<Regressor> read_kriging(const nlohmann::json& saved, size_t columns);
 std::unique_ptr<Regressor> read_ridge(const nlohmann::json& saved, size_t columns);
 std::unique_ptr<Regressor> read_perceptron(const nlohmann::json& saved, size_t columns);
 

@@ -30,8 +30,9 @@ std::unique_ptr<Regressor> read_on_columns(const json& saved, size_t columns, in
   const auto picked = saved.at("columns").get<std::vector<size_t>>();
   for (const auto column : picked)
     if (column >= columns) return nullptr;
+  if (saved.value("of", columns) != columns) return nullptr;  // earlier versions do not tell
   auto inner = read(saved.at("regressor"), picked.size(), nesting);
-  return inner ? make_on_columns(picked, std::move(inner)) : nullptr;
+  return inner ? make_on_columns(picked, std::move(inner), columns) : nullptr;
 }
 
 std::unique_ptr<Regressor> read(const json& saved, size_t columns, int nesting) {
@@ -39,6 +40,7 @@ std::unique_ptr<Regressor> read(const json& saved, size_t columns, int nesting) 
   const auto kind = saved.at("kind").get<std::string>();
   if (kind == "cost sum") return read_cost_sum(saved, columns);
   if (kind == "boosted trees") return read_boosted_trees(saved, columns);
+  if (kind == "kriging") return read_kriging(saved, columns);
   if (kind == "ridge") return read_ridge(saved, columns);
   if (kind == "perceptron") return read_perceptron(saved, columns);
   if (kind == "stacked") return read_stacked(saved, columns, nesting + 1);

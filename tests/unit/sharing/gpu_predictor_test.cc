@@ -141,7 +141,7 @@ TEST(GpuPredictor, UseThatADriverTellsAsNoneTellsNothing) {
     for (int i = 0; i < 200; ++i) {
       const auto card = drawn_card(random);
       squares +=
-          std::pow(std::log(gpu_use(model, card, kOld, 1).busy_s / made_busy_s(card, kOld)), 2);
+          std::pow(std::log(gpu_use(model, card, kOld).busy_s / made_busy_s(card, kOld)), 2);
     }
     return std::sqrt(squares / 200);
   };
@@ -208,8 +208,8 @@ TEST(GpuPredictor, WhatIsSavedSaysTheSame) {
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(gpu_model_json(*read).dump(), saved.dump());
   const auto card = made_card(1e10, 1e6, 10);
-  const auto before = gpu_use(*model_of_two()->gpu, card, kBetween, 1);
-  const auto after = gpu_use(*read, card, kBetween, 1);
+  const auto before = gpu_use(*model_of_two()->gpu, card, kBetween);
+  const auto after = gpu_use(*read, card, kBetween);
   EXPECT_EQ(before.busy_s, after.busy_s);
   EXPECT_EQ(before.iteration_s, after.iteration_s);
   EXPECT_EQ(before.memory_bytes, after.memory_bytes);

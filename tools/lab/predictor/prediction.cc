@@ -29,7 +29,7 @@ const std::vector<Column> kColumns{
 
 struct Arguments {
   std::string card, predictor, gpu;
-  double cores = 1, speed = 1;
+  double cores = 1, speed = 1, host_speed = 1;
 };
 
 // As the user names it: a GPU that was measured, or features.
@@ -40,8 +40,10 @@ Result<sharing::EngineFeatures> engine_of(const Arguments& given,
         .engine = "cpu", .cores_per_unit = given.cores, .relative_speed = given.speed};
   auto gpu = sharing::parse_gpu(given.gpu, predictor.gpus());
   if (!gpu) return tl::unexpected(gpu.error());
-  return sharing::EngineFeatures{
-      .engine = "gpu", .relative_speed = given.speed, .gpu = std::move(*gpu)};
+  return sharing::EngineFeatures{.engine = "gpu",
+                                 .relative_speed = given.speed,
+                                 .gpu = std::move(*gpu),
+                                 .host_speed = given.host_speed};
 }
 
 int run(const Context& context, const Arguments& given) {
@@ -105,6 +107,12 @@ void add_prediction(CLI::App& predictor, Context& context) {
           "--speed", given->speed,
           "of such a core, against the one trained on; of the GPU, against what is foretold for it")
       ->check(number_between(0.001, 1000.0))
+      ->type_name("X")
+      ->capture_default_str();
+  command
+      ->add_option("--host-speed", given->host_speed,
+                   "of a core beside the GPU, against those of the machines that were measured")
+      ->check(number_between(0.25, 4.0))
       ->type_name("X")
       ->capture_default_str();
   command->callback(

@@ -50,6 +50,19 @@ struct Measured {
   std::string first_skipped;
 };
 
+// Of the core that the table was measured on, as its description beside it says; 0: it does not.
+double float32_ops_per_s(const std::string& table) {
+  constexpr size_t kMostBytes = 1 << 20;
+  const auto text =
+      read_small_file(std::filesystem::path(table).replace_extension(".json"), kMostBytes);
+  if (!text) return 0;
+  const auto described = nlohmann::json::parse(*text, nullptr, false);
+  if (!described.is_object() || !described.contains("machine")) return 0;
+  const auto& machine = described["machine"];
+  const auto found = machine.is_object() ? machine.find("float32_ops_per_s") : machine.end();
+  return found != machine.end() && found->is_number() ? std::max(0.0, found->get<double>()) : 0;
+}
+
 Status add_table(const std::string& path, Measured& to) {
   auto table = CsvTable::open(path);
   if (!table) return tl::unexpected(table.error());
@@ -58,7 +71,9 @@ Status add_table(const std::string& path, Measured& to) {
                 fmt::format("'{}' is no table of `tierctl predictor collect`", path));
   auto read = sharing::read_trainings(*table);
   if (!read) return tl::unexpected(read.error());
+  const double ops_per_s = float32_ops_per_s(path);
   for (auto& row : read->rows) {
+    row.host_ops_per_s = ops_per_s;
     if (!row.gpu && to.cores_table.empty()) to.cores_table = path;
     (row.gpu ? to.gpus : to.cores).push_back(std::move(row));
   }
@@ -80,19 +95,6 @@ Result<std::optional<sharing::PairPrior>> fit_pairs(const std::string& path) {
   auto prior = sharing::fit_pair_prior(*pairs);
   if (!prior) return fail(prior.error().code, path + ": " + prior.error().message);
   return std::move(*prior);
-}
-
-// Of the core that the table was measured on, as its description beside it says; 0: it does not.
-double float32_ops_per_s(const std::string& table) {
-  constexpr size_t kMostBytes = 1 << 20;
-  const auto text =
-      read_small_file(std::filesystem::path(table).replace_extension(".json"), kMostBytes);
-  if (!text) return 0;
-  const auto described = nlohmann::json::parse(*text, nullptr, false);
-  if (!described.is_object() || !described.contains("machine")) return 0;
-  const auto& machine = described["machine"];
-  const auto found = machine.is_object() ? machine.find("float32_ops_per_s") : machine.end();
-  return found != machine.end() && found->is_number() ? std::max(0.0, found->get<double>()) : 0;
 }
 
 // Where no table tells of cores, what another predictor knows of them is kept.

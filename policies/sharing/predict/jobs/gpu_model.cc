@@ -23,6 +23,7 @@ constexpr double kTotalsPenalty = 0.1;
 // Where a driver tells nothing of a kind: one of the middle.
 constexpr double kUsualOps = 1e13, kUsualBytes = 5e11;
 constexpr double kLaunchMs = 0.01;
+constexpr double kMostHostTimes = 4;  // faster or slower: more is no measurement
 // Drivers tell whole percents of use: of less than two the time is off by a quarter and more.
 constexpr double kToldMilli = 20;
 
@@ -37,7 +38,8 @@ double moved_bytes_per_s(double ops_per_s, double bytes_per_s) {
 }
 
 // Sums of costs see the columns of work and the calls of recurrent layers. What they leave is
-// corrected by totals of the model, and by trees, which see all.
+// corrected by totals of the model, and by trees, which see all; what is left, where a model is
+// near to one that was measured, by what that one's was.
 std::unique_ptr<Regressor> make_time_regressor() {
   const size_t parts = work_parts().size(), figures = figures_row({}).size();
   std::vector<size_t> work(parts), totals(kTotalFigures);
@@ -49,7 +51,15 @@ std::unique_ptr<Regressor> make_time_regressor() {
   members.push_back(make_stacked(costs(), make_on_columns(totals, make_ridge(kTotalsPenalty))));
   members.push_back(make_stacked(
       costs(), make_boosted_trees({.trees = 100, .depth = 3, .rate = 0.05, .least_rows = 20})));
-  return make_average(std::move(members));
+  return make_stacked(make_average(std::move(members)), make_on_columns(totals, make_kriging({})));
+}
+
+std::unique_ptr<Regressor> make_gpu_memory_regressor() {
+  std::vector<size_t> costs(gpu_memory_row({}, {}).size() - kTotalFigures), totals(kTotalFigures);
+  std::iota(costs.begin(), costs.end(), 0);
+  std::iota(totals.begin(), totals.end(), costs.size());
+  return make_stacked(make_on_columns(costs, make_cost_sum(kMemorySettings)),
+                      make_on_columns(totals, make_kriging({})));
 }
 
 uint64_t count_of(const ModelCard& card, std::initializer_list<const char*> kinds) {
@@ -66,9 +76,33 @@ double log_ms(double seconds) {
 
 using Rows = std::vector<MeasuredTraining>;
 
+double bounded_speed(double times) {
+  return times > 0 ? std::clamp(times, 1 / kMostHostTimes, kMostHostTimes) : 1;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+void know_hosts(GpuModel& model, const Rows& rows) {
+  std::vector<double> calibrations_s, operations;
+  for (const auto& row : rows) {
+    if (row.calibration_s > 0) calibrations_s.push_back(row.calibration_s);
+    if (row.calibration_s > 0 && row.host_ops_per_s > 0)
+      operations.push_back(row.calibration_s * row.host_ops_per_s);
+  }
+  model.calibration_s = median(std::move(calibrations_s));
+  if (!operations.empty())
+    model.host_ops_per_s = median(std::move(operations)) / model.calibration_s;
+}
+
 // The regressors alone.
 GpuModel fitted(const Rows& rows) {
   GpuModel model;
+  know_hosts(model, rows);
   std::vector<Row> work, told, resident;
   std::vector<double> busy, step, memory;
   const auto tells = [](const MeasuredTraining& row) {
@@ -76,10 +110,10 @@ GpuModel fitted(const Rows& rows) {
   };
   const bool none_tells = std::none_of(rows.begin(), rows.end(), tells);
   for (const auto& row : rows) {
-    work.push_back(gpu_row(row.card, *row.gpu));
+    work.push_back(gpu_row(row.card, *row.gpu, host_speed(model, row)));
     step.push_back(log_ms(row.step_s));
     if (none_tells || tells(row)) {
-      told.push_back(work.back());
+      told.push_back(gpu_row(row.card, *row.gpu));
       busy.push_back(log_ms(row.busy_s));
     }
     resident.push_back(gpu_memory_row(row.card, *row.gpu));
@@ -89,7 +123,7 @@ GpuModel fitted(const Rows& rows) {
   model.busy->fit(told, busy);
   model.step = make_time_regressor();
   model.step->fit(work, step);
-  model.memory = make_cost_sum(kMemorySettings);
+  model.memory = make_gpu_memory_regressor();
   model.memory->fit(resident, memory);
   return model;
 }
@@ -108,7 +142,8 @@ Margins margins_over(const Rows& rows, const std::vector<std::string>& groups) {
     if (train.empty() || test.empty()) continue;
     const auto model = fitted(train);
     for (size_t i = 0; i < test.size(); ++i) {
-      const auto said = gpu_use(model, test[i].card, *test[i].gpu, 1);
+      const auto said =
+          gpu_use(model, test[i].card, *test[i].gpu, {.host = host_speed(model, test[i])});
       needed.add(tested[i], {said.milli(), said.step_s, said.memory_bytes}, test[i]);
     }
   }
@@ -162,14 +197,18 @@ std::string GpuModel::unlike_why(const GpuFeatures& gpu) const {
   return {};
 }
 
-Row gpu_row(const ModelCard& card, const GpuFeatures& gpu) {
+double host_speed(const GpuModel& model, const MeasuredTraining& row) {
+  return row.calibration_s > 0 ? bounded_speed(model.calibration_s / row.calibration_s) : 1;
+}
+
+Row gpu_row(const ModelCard& card, const GpuFeatures& gpu, double host_speed) {
   const double ops = known(gpu.float32_ops_per_s(), kUsualOps);
   const double bytes = moved_bytes_per_s(ops, known(gpu.memory_bytes_per_s(), kUsualBytes));
   Row row = work_row(card);
   const auto& parts = work_parts();
   for (size_t i = 0; i < row.size(); ++i) switch (parts[i].kind) {
       case WorkKind::kCalls:
-        row[i] *= parts[i].unit * kLaunchMs;
+        row[i] *= parts[i].unit * kLaunchMs / host_speed;
         break;
       case WorkKind::kOperations:
         row[i] *= parts[i].unit * 1e3 / ops;
@@ -181,12 +220,12 @@ Row gpu_row(const ModelCard& card, const GpuFeatures& gpu) {
   const auto figures = figures_row(card);
   row.insert(row.end(), figures.begin(), figures.end());
   // A layer that CUDA's library runs is called once, a loop of a program's once in each step of it.
-  row.push_back(static_cast<double>(count_of(card, {"Recurrent"})) * kLaunchMs);
+  row.push_back(static_cast<double>(count_of(card, {"Recurrent"})) * kLaunchMs / host_speed);
   return row;
 }
 
 // What CUDA takes for itself grows with the GPU, and with the libraries that are loaded for a first
-// product and a first convolution.
+// product and a first convolution. Behind them the card's totals.
 Row gpu_memory_row(const ModelCard& card, const GpuFeatures& gpu) {
   Row row = memory_row(card);
   row.push_back(1000);
@@ -195,6 +234,8 @@ Row gpu_memory_row(const ModelCard& card, const GpuFeatures& gpu) {
   const bool multiplies = count_of(card, {"MatMul", "Attention", "Recurrent"}) > 0;
   row.push_back(convolves ? 100 : 0);
   row.push_back(convolves || multiplies ? 500 : 0);
+  const auto figures = figures_row(card);
+  row.insert(row.end(), figures.begin(), figures.begin() + kTotalFigures);
   return row;
 }
 
@@ -202,14 +243,16 @@ double GpuUse::milli() const {
   return std::clamp(1000 * busy_s / std::max(iteration_s, 1e-12), 1.0, 1000.0);
 }
 
-GpuUse gpu_use(const GpuModel& model, const ModelCard& card, const GpuFeatures& gpu, double speed) {
+GpuUse gpu_use(const GpuModel& model, const ModelCard& card, const GpuFeatures& gpu,
+               const GpuSpeed& speed) {
   const auto seconds = [&](const Regressor& regressor, const Row& row) {
     const double log = regressor.predict(row);
-    return std::exp(log < kMostLog ? log : kMostLog) / 1e3 / speed;  // the most, too, of no number
+    return std::exp(log < kMostLog ? log : kMostLog) / 1e3 /
+           speed.gpu;  // the most, too, of no number
   };
-  const auto work = gpu_row(card, gpu);
-  GpuUse use{.busy_s = seconds(*model.busy, work)};
-  use.step_s = std::max(seconds(*model.step, work), use.busy_s);
+  GpuUse use{.busy_s = seconds(*model.busy, gpu_row(card, gpu))};
+  const auto step_s = seconds(*model.step, gpu_row(card, gpu, bounded_speed(speed.host)));
+  use.step_s = std::max(step_s, use.busy_s);
   use.iteration_s = iteration_s(use.step_s, card);
   const double log_mib = model.memory->predict(gpu_memory_row(card, gpu));
   use.memory_bytes =

@@ -24,6 +24,10 @@ struct GpuModel {
   Margins margins;                    // of architectures never seen
   Margins unseen_margins;             // of kinds of GPUs never seen, too
   SeenCards cards;
+  // Of the hosts, the median: how long the fixed piece of work took a core, and the float32
+  // operations per second, as nodes measure theirs, that go with it; 0: not known.
+  double calibration_s = 0;
+  double host_ops_per_s = 0;
 
   bool has_seen(const GpuFeatures& gpu) const;
   // What makes it unlike all that were measured; empty: nothing.
@@ -31,16 +35,22 @@ struct GpuModel {
 };
 
 // Milliseconds that the GPU would take at the most that its kind can do, by what an iteration is
-// made of; beside them what is known of the card.
-Row gpu_row(const ModelCard& card, const GpuFeatures& gpu);
+// made of; beside them what is known of the card. Calls are made by the host, which may be slower.
+Row gpu_row(const ModelCard& card, const GpuFeatures& gpu, double host_speed = 1);
 Row gpu_memory_row(const ModelCard& card, const GpuFeatures& gpu);
 
 struct GpuUse {
   double busy_s = 0, step_s = 0, iteration_s = 0, memory_bytes = 0;
   double milli() const;
 };
-// `speed`: of this GPU against what its kind is thought to do.
-GpuUse gpu_use(const GpuModel& model, const ModelCard& card, const GpuFeatures& gpu, double speed);
+struct GpuSpeed {
+  double gpu = 1;   // of this one against what its kind is thought to do
+  double host = 1;  // of a core beside it against those of the machines that were measured
+};
+GpuUse gpu_use(const GpuModel& model, const ModelCard& card, const GpuFeatures& gpu,
+               const GpuSpeed& speed = {});
+// Of the host that a training was measured with, by its calibration; 1: not known.
+double host_speed(const GpuModel& model, const MeasuredTraining& row);
 
 // Of rows of GPUs, at least one.
 GpuModel fit_gpu_model(const std::vector<MeasuredTraining>& rows);

@@ -142,7 +142,7 @@ JobModel fitted(const Rows& rows) {
 }
 
 EngineFeatures engine_of(const MeasuredTraining& row, const JobModel& model) {
-  if (row.gpu) return {.engine = "gpu", .gpu = *row.gpu};
+  if (row.gpu) return {.engine = "gpu", .gpu = *row.gpu, .host_speed = host_speed(*model.gpu, row)};
   return {.engine = "cpu", .relative_speed = model.calibration_s / row.calibration_s};
 }
 

@@ -9,8 +9,8 @@ namespace {
 using nlohmann::json;
 
 // What its columns are made of: weights of others would be taken for those of these. 1, not told:
-// what is moved, by a GPU's bytes per second alone.
-constexpr int kColumns = 2;
+// what is moved, by a GPU's bytes per second alone; 2: memory without a card's totals.
+constexpr int kColumns = 3;
 
 json kind_json(const GpuFeatures& gpu) {
   return {{"name", gpu.name},
@@ -39,6 +39,8 @@ json gpu_model_json(const GpuModel& model) {
   for (const auto& gpu : model.kinds) kinds.push_back(kind_json(gpu));
   for (const auto& range : model.cards.totals) totals.push_back({range.least, range.most});
   return {{"columns", kColumns},
+          {"calibration_s", model.calibration_s},
+          {"host_ops_per_s", model.host_ops_per_s},
           {"gpus", kinds},
           {"margins", margins_json(model.margins)},
           {"unseen_margins", margins_json(model.unseen_margins)},
@@ -55,6 +57,8 @@ Result<GpuModel> read_gpu_model(const json& saved) {
                 "what it knows of GPUs was learned by another version: train it again");
   GpuModel model;
   for (const auto& gpu : saved.at("gpus")) model.kinds.push_back(read_kind(gpu));
+  model.calibration_s = saved.at("calibration_s").get<double>();
+  model.host_ops_per_s = saved.at("host_ops_per_s").get<double>();
   model.margins = read_margins(saved.at("margins"));
   model.unseen_margins = read_margins(saved.at("unseen_margins"));
   for (const auto& range : saved.at("totals"))

@@ -23,6 +23,7 @@ struct MeasuredTraining {
   std::optional<GpuFeatures> gpu{};  // that it ran on; nothing: on a core
   double step_s = 0;                 // on a GPU: of an iteration whose data is there
   bool traced = false;               // busy_s is of kernels, not of a driver's whole percents
+  double host_ops_per_s = 0;         // float32 operations of a core of that machine; 0: not known
 };
 
 struct TrainingTable {
