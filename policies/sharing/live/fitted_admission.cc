@@ -12,8 +12,12 @@
 namespace tierpilot::sharing {
 namespace {
 
+constexpr double kNever = kNoPromise;
+
+// Promises are kept; of others by what is left of them, which may not be known.
 double end_of(const LiveJob& job) {
-  return std::max(0.0, job.is_promised() ? job.promise_left_s : job.left_upper_s);
+  if (job.is_promised() && job.promise_left_s > 0) return job.promise_left_s;
+  return job.left_upper_s > 0 ? job.left_upper_s : kNever;
 }
 
 bool ends_before(const LiveJob& a, const LiveJob& b) {
@@ -56,6 +60,7 @@ bool has_memory_beside(std::span<const LiveJob> jobs, const LiveUnit& unit, uint
 
 // Of its run where it may have so much of the unit.
 double time_with(uint32_t milli, const Predicted& predicted) {
+  if (predicted.run_upper_s <= 0) return kNever;
   const double rest_s = std::max(0.0, predicted.run_upper_s - predicted.start_s);
   return predicted.start_s / speed_with(milli, kWholeUnit) +
          rest_s / speed_with(milli, predicted.milli);
@@ -64,7 +69,7 @@ double time_with(uint32_t milli, const Predicted& predicted) {
 struct Plan {
   double start_s = 0;
   double end_s = kNoPromise;  // with all that it needs, or as much as there is
-  uint32_t milli = 0;         // that it takes
+  uint32_t milli = 0;         // that it takes; 0: there is no room for it
 };
 
 // From now, or from the first end of a claim, on which the job would be done in time, beside
@@ -110,7 +115,7 @@ Choice soonest_for(std::vector<Claims>& all, const WaitingJob& job, const Retain
     const auto predicted = job.predicted.find(claims.unit->type);
     if (predicted == job.predicted.end() || !may_run_on(claims, job, predicted->second)) continue;
     const auto plan = plan_on(claims, job, predicted->second, retained);
-    if (plan.end_s < best.plan.end_s) best = {plan, &claims};
+    if (plan.milli > 0 && (!best.claims || plan.end_s < best.plan.end_s)) best = {plan, &claims};
   }
   return best;
 }
@@ -147,7 +152,16 @@ Admission FittedPolicy::admit(const std::vector<LiveNode>& nodes,
       claim(choice, other);
   }
   const auto choice = soonest_for(claims, job, retained_);
-  if (!choice.claims) return {false, 0, "there is no unit that it could run on"};
+  if (!choice.claims) {
+    const bool fits = std::any_of(claims.begin(), claims.end(), [&](const Claims& unit) {
+      const auto predicted = job.predicted.find(unit.unit->type);
+      return predicted != job.predicted.end() && may_run_on(unit, job, predicted->second);
+    });
+    return {false, 0,
+            fits ? "nobody knows how long those take that have the units, or come first: they have "
+                   "no estimate, or outlast it"
+                 : "there is no unit that it could run on"};
+  }
   if (choice.plan.end_s <= job.promise_left_s)
     return {true, choice.plan.end_s,
             fmt::format("it can be done after {:.0f} s", choice.plan.end_s)};

@@ -31,6 +31,11 @@ Wish wish_for(const WaitingJob& job, const Predicted& predicted, double retained
           need};
 }
 
+// `aimed`, but what is only ahead of the promise is not taken from who uses next to nothing.
+uint32_t but_for_idle(uint32_t aimed, uint32_t needed, uint32_t room, uint32_t idle) {
+  return std::min({aimed, room, std::max(needed, room - std::min(room, idle))});
+}
+
 Needed needed_for(const WaitingJob& job, const Predicted& predicted) {
   return {needed_speed(predicted.run_upper_s, job.promise_left_s), upper_ratio(predicted)};
 }
@@ -123,7 +128,10 @@ std::optional<Start> in_their_place(const std::vector<LiveNode>& nodes, const Wa
       }
       const double speed =
           Neighbours(retained, rest.jobs).kept(job.sharer, job.id).lower_beside(needed.upper);
-      const auto wish = wish_for(job, predicted->second, speed, aim);
+      auto wish = wish_for(job, predicted->second, speed, aim);
+      wish.least =
+          but_for_idle(wish.least, wish_for(job, predicted->second, speed, kPromiseMargin).least,
+                       rest.whole.milli, rest.hardly_used_milli());
       const auto free = rest.free();
       if (speed < needed.speed || free.memory_bytes < bytes) continue;
       if (!Neighbours(retained, rest.jobs).bear(job.sharer, needed)) continue;
@@ -239,7 +247,9 @@ uint32_t serve(const std::vector<LiveJob*>& sensitive, const LiveUnit& unit,
   uint32_t given = 0;
   for (auto* job : sensitive) {
     const double kept = Neighbours(retained, unit.jobs).kept(*job).lower_beside(upper_ratio(*job));
-    job->share.milli = std::min(needed_milli(*job, kept, aim), unit.whole.milli - given);
+    job->share.milli =
+        but_for_idle(needed_milli(*job, kept, aim), needed_milli(*job, kept, kPromiseMargin),
+                     unit.whole.milli - given, unit.hardly_used_milli());
     given += job->share.milli;
   }
   return given;

@@ -20,4 +20,13 @@ uint32_t LiveUnit::best_effort_milli() const {
   return milli;
 }
 
+uint32_t LiveUnit::hardly_used_milli() const {
+  constexpr uint32_t kHardly = 20;  // all together: well within the margin of a promise
+  uint32_t milli = 0;
+  for (const auto& job : jobs)
+    if (job.job_class == JobClass::kBestEffort && milli + job.usable_milli() <= kHardly)
+      milli += std::min(job.usable_milli(), job.share.milli);
+  return milli;
+}
+
 }  // namespace tierpilot::sharing

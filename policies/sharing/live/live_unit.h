@@ -55,6 +55,8 @@ struct LiveUnit {
 
   Share free() const;
   uint32_t best_effort_milli() const;
+  // Of best-effort jobs that use next to nothing: less than it is worth to end them for.
+  uint32_t hardly_used_milli() const;
 };
 
 // A unit's index is the same in every call, also where it is idle.

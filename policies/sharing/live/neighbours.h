@@ -10,6 +10,8 @@
 namespace tierpilot::sharing {
 
 inline constexpr double kLeastKept = 0.7;  // of anybody's speed, or they are kept apart
+// Of a unit: who uses less takes less of others' speeds, in proportion, unless it was measured.
+inline constexpr double kHardlyMilli = 100;
 // By which one more has to raise the sum of speeds on a unit: else one after the other is as well.
 inline constexpr double kLeastGain = 0.3;
 
@@ -30,13 +32,13 @@ class Neighbours {
     Kept product;
     if (retained_)
       for (const auto& other : jobs_)
-        if (other.id != self) product = product * retained_(job, other.sharer);
+        if (other.id != self) product = product * beside(job, other.sharer);
     return product;
   }
   Kept kept(const LiveJob& job) const { return kept(job.sharer, job.id); }
   // The same with one more.
   Kept kept(const LiveJob& job, const Sharer& newcomer) const {
-    return retained_ ? kept(job) * retained_(job.sharer, newcomer) : Kept{};
+    return retained_ ? kept(job) * beside(job.sharer, newcomer) : Kept{};
   }
   // What one more adds to the sum of speeds on the unit, each as a part of what it has alone, if
   // its share alone leaves it `speed`: its own less what the others lose.
@@ -45,7 +47,7 @@ class Neighbours {
     if (!retained_) return sum;
     for (const auto& job : jobs_)
       sum -= speed_with(job.share.milli, job.usable_milli()) * kept(job).part() *
-             (1 - retained_(job.sharer, newcomer).part());
+             (1 - beside(job.sharer, newcomer).part());
     return sum;
   }
   // One more leaves enough speed to all, itself included: each keeps most of its own and, as far as
@@ -68,13 +70,15 @@ class Neighbours {
     }
     return nullptr;
   }
-  // The best-effort job that slows it the most; null: none does.
+  // The best-effort job that may slow it the most; null: none does.
+  // A pair that nobody measured may lose what its lower bound says, though its middle loses
+  // nothing.
   const LiveJob* slowest_neighbour(const LiveJob& job) const {
     const LiveJob* worst = nullptr;
     double least = 1;
     for (const auto& other : jobs_) {
       if (!retained_ || other.id == job.id || other.job_class != JobClass::kBestEffort) continue;
-      const double kept = retained_(job.sharer, other.sharer).part();
+      const double kept = beside(job.sharer, other.sharer).lower();
       if (kept >= least) continue;
       least = kept;
       worst = &other;
@@ -83,6 +87,14 @@ class Neighbours {
   }
 
  private:
+  Kept beside(const Sharer& victim, const Sharer& neighbour) const {
+    auto kept = retained_(victim, neighbour);
+    if (kept.by == KeptBy::kPair || !(neighbour.milli > 0)) return kept;
+    const double part = std::min(1.0, neighbour.milli / kHardlyMilli);
+    kept.ln *= part;
+    kept.variance *= part * part;
+    return kept;
+  }
   static bool is_enough(const Kept& kept, const Needed& needed) {
     return kept.part() >= kLeastKept && kept.lower_beside(needed.upper) >= needed.speed;
   }

@@ -6,6 +6,11 @@
 namespace tierpilot::sharing {
 namespace {
 
+// What it goes on with: who needs less than the least is left that.
+uint32_t lendable_of(const LiveJob& job, uint32_t least_milli) {
+  return job.share.milli - std::min({job.share.milli, least_milli, job.usable_milli()});
+}
+
 std::vector<LiveJob> cheapest_first(const LiveUnit& unit) {
   std::vector<LiveJob> jobs;
   for (const auto& job : unit.jobs)
@@ -27,12 +32,11 @@ Taken take_from_best_effort(const LiveUnit& unit, uint32_t wanted_milli, uint32_
   const auto jobs = cheapest_first(unit);
   uint64_t lendable = 0;
   if (least_milli > 0)
-    for (const auto& job : jobs)
-      lendable += job.share.milli - std::min(job.share.milli, least_milli);
+    for (const auto& job : jobs) lendable += lendable_of(job, least_milli);
   // In proportion to what each could lend, while that is enough.
   if (lendable >= wanted_milli && wanted_milli > 0) {
     for (const auto& job : jobs) {
-      const uint64_t lent = job.share.milli - std::min(job.share.milli, least_milli);
+      const uint64_t lent = lendable_of(job, least_milli);
       const auto given = std::min<uint64_t>(
           {(lent * wanted_milli + lendable - 1) / lendable, lent, wanted_milli - taken.milli});
       if (given == 0) continue;
