@@ -101,9 +101,10 @@ void ShareRecord::measure_use(double now_s, const JobPoint& report, double cores
     counted_s_ += window_s;
     counted_milli_s_ += window_s * used * sharing::kWholeUnit;
     used_milli_ = averaged(used_milli_, used * sharing::kWholeUnit);
-    wanted_milli_ =
-        averaged(wanted_milli_,
-                 wanted_part(used, part(report.waited_ns, waited_from_ns_)) * sharing::kWholeUnit);
+    const double wanted =
+        wanted_part(used, part(report.waited_ns, waited_from_ns_)) * sharing::kWholeUnit;
+    // Who is held back by its share gets more at once, and less little by little.
+    wanted_milli_ = std::max(averaged(wanted_milli_, wanted), wanted > milli_ ? wanted : 0.0);
     if (!starts_) {
       need_milli_ = static_cast<uint32_t>(
           std::clamp<double>(*wanted_milli_ * kAboveUse, 10, sharing::kWholeUnit));
@@ -149,12 +150,14 @@ double ShareRecord::start_left_s(double now_s) const {
   return starts_ ? std::max(kAsGoodAsDone * start_s, start_s - worked_s(now_s)) : 0;
 }
 
+// Who outlasts what nearly all stay below may take as long again.
 double ShareRecord::left_upper_s(double now_s) const {
   constexpr double kPaceChanges = 1.1;
   const double left = left_s(now_s);
   if (iteration_s_ || left == 0) return left * kPaceChanges;
   const double known = starts_ ? 0 : forecast_.predicted.start_s;
-  return std::max(left, forecast_.predicted.run_upper_s - known - worked_s(now_s));
+  const double worked = worked_s(now_s), upper = forecast_.predicted.run_upper_s - known;
+  return worked < upper ? std::max(left, upper - worked) : worked;
 }
 
 }  // namespace tierpilot

@@ -87,6 +87,25 @@ TEST(ShareRecord, WaitingForItsShareIsNoIdleness) {
   EXPECT_NEAR(record.need_milli(), 700, 60);
 }
 
+// A program that has loaded its data computes: it does not creep back to what it had.
+TEST(ShareRecord, WhoIsHeldBackGetsWhatItWantsAtOnce) {
+  ShareRecord record(forecast(600));
+  record.started(100, 600);
+  for (int s = 1; s <= 10; ++s) record.add(100 + s, used(0.001 * s, 0), 1);
+  EXPECT_EQ(record.need_milli(), 10u);
+  record.given(110, 10);
+  record.add(111, used(0.01, 0), 1);
+  record.add(112, used(0.02, 0.97), 1);  // little else than waiting
+  EXPECT_GT(record.need_milli(), 300u);
+}
+
+TEST(ShareRecord, WhoOutlastsWhatItWasThoughtToTakeMayTakeAsLongAgain) {
+  ShareRecord record(forecast(800, 10));
+  record.started(100, 800);
+  EXPECT_DOUBLE_EQ(record.left_upper_s(114), 1) << "within what it may take";
+  EXPECT_GE(record.left_upper_s(140), 35);
+}
+
 TEST(ShareRecord, SeveralThreadsThatAreAlwaysReadyNeedAllOfIt) {
   ShareRecord record(forecast(100));
   record.started(100, 100);
