@@ -32,13 +32,17 @@ class Scorer {
   virtual Request given(const Request& request) const { return request; }
 };
 
-// Made of what usually comes, all of it.
-using ScorerModule = PolicyModule<Scorer, std::vector<Request>>;
+// What a policy is made for: all that usually comes, and the cluster while it is idle, where it is
+// known.
+struct Usual {
+  std::vector<Request> requests;
+  std::vector<Node> nodes;
+};
+using ScorerModule = PolicyModule<Scorer, Usual>;
 const ModuleList<ScorerModule>& scorers();
 
 // kNotFound names the policies.
-Result<std::unique_ptr<Scorer>> make_scorer(std::string_view name,
-                                            const std::vector<Request>& typical);
+Result<std::unique_ptr<Scorer>> make_scorer(std::string_view name, const Usual& usual);
 
 // Remembers what nodes offered to requests of a kind while they stand still, so that of a large
 // cluster only what has changed is looked at.

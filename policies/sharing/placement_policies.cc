@@ -1,20 +1,18 @@
+#include "policies/sharing/chosen_scorer.h"
 #include "policies/sharing/placement.h"
 #include "policies/sharing/rivals.h"
-#include "policies/sharing/share_scorer.h"
 
 namespace tierpilot::sharing {
 namespace {
 
-using Requests = std::vector<Request>;
-
 template <class Policy>
-std::unique_ptr<Scorer> plain(const Requests&) {
+std::unique_ptr<Scorer> plain(const Usual&) {
   return std::make_unique<Policy>();
 }
 
 template <class Policy>
-std::unique_ptr<Scorer> by_typical(const Requests& typical) {
-  return std::make_unique<Policy>(typical);
+std::unique_ptr<Scorer> by_typical(const Usual& usual) {
+  return std::make_unique<Policy>(usual.requests);
 }
 
 }  // namespace
@@ -31,12 +29,13 @@ const ModuleList<ScorerModule>& scorers() {
        {{"fgd", "fragmentation gradient descent"}, by_typical<FragmentationDescent>},
        {{"share-published", "predicted shares, the unit with the most free share"},
         plain<MostFree>},
-       {{"share", "least loss of what usually comes"}, by_typical<ShareScorer>}});
+       {{"share", "least loss of what usually comes, or what fills such a cluster better"},
+        choose_scorer}});
   return kScorers;
 }
 
-Result<std::unique_ptr<Scorer>> make_scorer(std::string_view name, const Requests& typical) {
-  return scorers().make(name, typical);
+Result<std::unique_ptr<Scorer>> make_scorer(std::string_view name, const Usual& usual) {
+  return scorers().make(name, usual);
 }
 
 }  // namespace tierpilot::sharing

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/random.h"
+#include "policies/sharing/filling.h"
 #include "policies/sharing/fragmentation.h"
 #include "policies/sharing/placement.h"
 
@@ -14,11 +15,6 @@ std::vector<Request> requests_of(const PodTrace& trace) {
   std::vector<Request> requests;
   for (const auto& pod : trace.pods) requests.push_back(pod.request);
   return requests;
-}
-
-template <class T>
-void shuffle(std::vector<T>& values, SeededRandom& random) {
-  for (size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random.below(i)]);
 }
 
 FullLoadRun play(const PodTrace& trace, const std::vector<Request>& arrivals, const Scorer& scorer,
@@ -51,36 +47,27 @@ FullLoadRun play(const PodTrace& trace, const std::vector<Request>& arrivals, co
 }  // namespace
 
 std::vector<Request> inflated(const PodTrace& trace, double load, uint64_t seed) {
-  auto arrivals = requests_of(trace);
-  const size_t listed = arrivals.size();
-  SeededRandom random(derived_seed(seed, "full load"));
-  shuffle(arrivals, random);
-  const double wanted = load * static_cast<double>(Cluster(trace.nodes).capacity_milli());
-  double total = 0;
-  size_t kept = 0;
-  while (kept < listed && total < wanted)
-    total += static_cast<double>(arrivals[kept++].total_milli());
-  arrivals.resize(kept);
-  while (total < wanted && kept == listed) {
-    arrivals.push_back(arrivals[random.below(listed)]);
-    total += static_cast<double>(arrivals.back().total_milli());
-  }
-  shuffle(arrivals, random);
-  return arrivals;
+  return drawn_arrivals(requests_of(trace),
+                        load * static_cast<double>(Cluster(trace.nodes).capacity_milli()),
+                        derived_seed(seed, "full load"));
 }
 
 Result<std::vector<FullLoadRun>> run_full_load(const PodTrace& trace,
                                                const FullLoadOptions& options) {
   const auto typical = requests_of(trace);
   const Fragmentation fragmentation(typical_requests(typical, 1), Fragmentation::Host::kCpu);
+  std::vector<std::unique_ptr<Scorer>> scorers;
+  for (const auto& policy : options.policies) {
+    auto scorer = make_scorer(policy, {typical, trace.nodes});
+    if (!scorer) return tl::unexpected(scorer.error());
+    scorers.push_back(std::move(*scorer));
+  }
   std::vector<FullLoadRun> runs;
   for (uint64_t seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed) {
     const auto arrivals = inflated(trace, options.load, seed);
-    for (const auto& policy : options.policies) {
-      const auto scorer = make_scorer(policy, typical);
-      if (!scorer) return tl::unexpected(scorer.error());
-      auto run = play(trace, arrivals, **scorer, fragmentation);
-      run.policy = policy;
+    for (size_t i = 0; i < scorers.size(); ++i) {
+      auto run = play(trace, arrivals, *scorers[i], fragmentation);
+      run.policy = options.policies[i];
       run.seed = seed;
       runs.push_back(std::move(run));
       if (options.progress)

@@ -62,7 +62,7 @@ int run(uint32_t nodes, uint32_t pods) {
   for (const auto& pod : trace.pods) requests.push_back(pod.request);
   fmt::print("{} nodes, {} GPUs\n", nodes, Cluster(trace.nodes).capacity_milli() / kWholeUnit);
   for (const char* policy : {"first-fit", "fgd", "share"}) {
-    const auto scorer = make_scorer(policy, requests);
+    const auto scorer = make_scorer(policy, {requests, {}});
     if (!scorer) return 1;
     Bench bench{Cluster(trace.nodes), Placer(**scorer), **scorer};
     for (const auto& request : requests) bench.place(request);

@@ -22,7 +22,7 @@ Node node_with(std::vector<uint32_t> free) {
 
 std::optional<Placement> placed(std::string_view policy, std::vector<Node> nodes,
                                 const Request& request) {
-  const auto scorer = make_scorer(policy, {request}).value();
+  const auto scorer = make_scorer(policy, {{request}, nodes}).value();
   return Placer(*scorer).choose(Cluster(std::move(nodes)), request);
 }
 
@@ -54,7 +54,7 @@ class EveryPolicy : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryPolicy, PlacesWhateverFits) {
   const auto trace = generate_pods(3, 12, 400);
-  const auto scorer = make_scorer(GetParam(), requests_of(trace)).value();
+  const auto scorer = make_scorer(GetParam(), {requests_of(trace), trace.nodes}).value();
   Cluster cluster(trace.nodes);
   Placer placer(*scorer);
   SeededRandom random(5);
