@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <set>
 #include <span>
 
+#include "policies/sharing/live/closely.h"
 #include "policies/sharing/live/fitted_policy.h"
 #include "policies/sharing/live/needed_share.h"
 #include "policies/sharing/live/neighbours.h"
@@ -31,16 +34,41 @@ struct Claims {
   std::vector<LiveJob> jobs;  // by their ends
 };
 
-std::vector<Claims> claims_on(const std::vector<LiveNode>& nodes) {
+// What promises have of it now.
+uint32_t claimed_milli(const LiveUnit& unit) {
+  uint32_t milli = 0;
+  for (const auto& job : unit.jobs)
+    if (job.job_class == JobClass::kLatencySensitive) milli += job.share.milli;
+  return milli;
+}
+
+// Of each type, of a large cluster those that the job is bound to, and with the fewest claims.
+std::vector<Claims> claims_on(const std::vector<LiveNode>& nodes,
+                              const std::set<std::string>& types, const WaitingJob& job) {
   std::vector<Claims> all;
-  for (size_t n = 0; n < nodes.size(); ++n)
-    for (const auto& unit : nodes[n]) {
+  for (const auto& type : types) {
+    const auto rank = [&](const LiveUnit& unit,
+                          size_t node) -> std::optional<std::pair<bool, uint32_t>> {
+      if (unit.type != type) return std::nullopt;
+      return std::pair(job.only_node.value_or(node) != node, claimed_milli(unit));
+    };
+    for (const auto& [n, u] : looked_at_closely(nodes, rank)) {
+      const auto& unit = nodes[n][u];
       auto& claims = all.emplace_back(Claims{n, &unit, {}});
-      for (const auto& job : unit.jobs)
-        if (job.job_class == JobClass::kLatencySensitive) claims.jobs.push_back(job);
+      for (const auto& running : unit.jobs)
+        if (running.job_class == JobClass::kLatencySensitive) claims.jobs.push_back(running);
       std::stable_sort(claims.jobs.begin(), claims.jobs.end(), ends_before);
     }
+  }
   return all;
+}
+
+std::set<std::string> types_for(const WaitingJob& job, const std::vector<WaitingJob>& ahead) {
+  std::set<std::string> types;
+  for (const auto& [type, _] : job.predicted) types.insert(type);
+  for (const auto& other : ahead)
+    for (const auto& [type, _] : other.predicted) types.insert(type);
+  return types;
 }
 
 // What they leave, each with what its promise needs beside the others and one more.
@@ -145,7 +173,7 @@ Admission FittedPolicy::admit(const std::vector<LiveNode>& nodes,
       return {false, 0,
               "its run time on " + type +
                   " is not known, so that nothing can be promised: give an estimate"};
-  auto claims = claims_on(nodes);
+  auto claims = claims_on(nodes, types_for(job, ahead), job);
   for (const auto& other : ahead) {
     if (other.job_class != JobClass::kLatencySensitive) continue;
     if (const auto choice = soonest_for(claims, other, retained_); choice.claims)

@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "policies/sharing/live/closely.h"
 #include "policies/sharing/live/needed_share.h"
 #include "policies/sharing/live/neighbours.h"
 #include "policies/sharing/live/taking.h"
@@ -40,34 +41,51 @@ Needed needed_for(const WaitingJob& job, const Predicted& predicted) {
   return {needed_speed(predicted.run_upper_s, job.promise_left_s), upper_ratio(predicted)};
 }
 
+// Null: units of the type will not do.
+const Predicted* predicted_on(const WaitingJob& job, const LiveUnit& unit) {
+  const auto found = job.predicted.find(unit.type);
+  return found == job.predicted.end() ? nullptr : &found->second;
+}
+
+// Where it fits by shares alone: neighbours only make it need more.
+std::vector<UnitAt> with_room(const std::vector<LiveNode>& nodes, const WaitingJob& job) {
+  return looked_at_closely(
+      nodes, [&](const LiveUnit& unit, size_t) -> std::optional<std::pair<bool, uint32_t>> {
+        const auto* predicted = predicted_on(job, unit);
+        if (!predicted) return std::nullopt;
+        const auto wish = wish_for(job, *predicted, 1, kAim);
+        const auto free = unit.free();
+        if (free.milli < wish.least || free.memory_bytes < job.memory_bytes_on(*predicted))
+          return std::nullopt;
+        const uint32_t milli = std::min(free.milli, std::max(wish.least, wish.whole));
+        return std::pair(milli < wish.whole, free.milli - milli);
+      });
+}
+
 std::optional<Start> beside_others(const std::vector<LiveNode>& nodes, const WaitingJob& job,
                                    const Retained& retained) {
   std::optional<Start> best;
   auto best_rank = std::tuple(true, 0.0, UINT32_MAX);
-  for (size_t n = 0; n < nodes.size(); ++n)
-    for (size_t u = 0; u < nodes[n].size(); ++u) {
-      const auto& unit = nodes[n][u];
-      const auto predicted = job.predicted.find(unit.type);
-      const Neighbours neighbours(retained, unit.jobs);
-      if (predicted == job.predicted.end()) continue;
-      const auto needed = needed_for(job, predicted->second);
-      if (!neighbours.bear(job.sharer, needed)) continue;
-      const double kept = neighbours.kept(job.sharer, job.id).lower_beside(needed.upper);
-      const auto wish = wish_for(job, predicted->second, kept, kAim);
-      const auto free = unit.free();
-      const uint64_t bytes = job.memory_bytes_on(predicted->second);
-      if (free.milli < wish.least || free.memory_bytes < bytes) continue;
-      const uint32_t milli = std::min(free.milli, std::max(wish.least, wish.whole));
-      const double gain = neighbours.gain(job.sharer, speed_with(milli, wish.whole));
-      if (needed.speed <= 0 && gain < kLeastGain) continue;  // a promise comes first
-      const auto rank = std::tuple(milli < wish.whole, -gain, free.milli - milli);
-      if (rank >= best_rank) continue;
-      best_rank = rank;
-      best = Start{n, u, {milli, bytes}, {}, {}, {}};
-      best->reason =
-          fmt::format("{} of the {} thousandths that it needs{}, where the least is left", milli,
-                      wish.whole, unit.jobs.empty() ? "" : ", beside others");
-    }
+  for (const auto& [n, u] : with_room(nodes, job)) {
+    const auto& unit = nodes[n][u];
+    const auto& predicted = *predicted_on(job, unit);
+    const Neighbours neighbours(retained, unit.jobs);
+    const auto needed = needed_for(job, predicted);
+    if (!neighbours.bear(job.sharer, needed)) continue;
+    const double kept = neighbours.kept(job.sharer, job.id).lower_beside(needed.upper);
+    const auto wish = wish_for(job, predicted, kept, kAim);
+    const auto free = unit.free();
+    if (free.milli < wish.least) continue;
+    const uint32_t milli = std::min(free.milli, std::max(wish.least, wish.whole));
+    const double gain = neighbours.gain(job.sharer, speed_with(milli, wish.whole));
+    if (needed.speed <= 0 && gain < kLeastGain) continue;  // a promise comes first
+    const auto rank = std::tuple(milli < wish.whole, -gain, free.milli - milli);
+    if (rank >= best_rank) continue;
+    best_rank = rank;
+    best = Start{n, u, {milli, job.memory_bytes_on(predicted)}, {}, {}, {}};
+    best->reason = fmt::format("{} of the {} thousandths that it needs{}, where the least is left",
+                               milli, wish.whole, unit.jobs.empty() ? "" : ", beside others");
+  }
   return best;
 }
 
@@ -102,62 +120,90 @@ std::string reason_for(const WaitingJob& job, const Taken& from_best_effort, boo
   return reason;
 }
 
-// From those that have more than they need for their promises, and from best-effort jobs, where
-// that ends the fewest and loses the least.
+double lost_by_ending(const LiveJob& job) {
+  return job.takes_checkpoints ? job.unsaved_s : job.elapsed_s;
+}
+
+// Where it fits if all best-effort jobs went, those first where perhaps none has to, then where the
+// least would be lost by the one that loses least.
+std::vector<UnitAt> with_claims(const std::vector<LiveNode>& nodes, const WaitingJob& job,
+                                double aim) {
+  return looked_at_closely(
+      nodes, [&](const LiveUnit& unit, size_t) -> std::optional<std::pair<bool, double>> {
+        const auto* predicted = predicted_on(job, unit);
+        if (!predicted) return std::nullopt;
+        const uint32_t least = wish_for(job, *predicted, 1, aim).least;
+        uint32_t held = 0, goes_on = 0;  // by promises; by best-effort jobs that are left a little
+        double lost_s = 0;
+        for (const auto& other : unit.jobs)
+          if (other.job_class == JobClass::kLatencySensitive) {
+            held += std::min(other.share.milli, needed_milli(other, 1, aim));
+          } else {
+            lost_s = goes_on == 0 ? lost_by_ending(other) : std::min(lost_s, lost_by_ending(other));
+            goes_on += std::min(other.share.milli, kLeastMilli);
+          }
+        const uint32_t reserve = unit.hardly_used_milli();
+        if (held + least > unit.whole.milli + reserve) return std::nullopt;
+        return std::pair(held + least + goes_on > unit.whole.milli + reserve, lost_s);
+      });
+}
+
+// From those that have more than they need for their promises, and from best-effort jobs.
+std::optional<Start> in_their_place_on(const LiveUnit& unit, const WaitingJob& job,
+                                       const Retained& retained, double aim) {
+  const auto& predicted = *predicted_on(job, unit);
+  const auto needed = needed_for(job, predicted);
+  std::vector<uint64_t> apart;  // who bears no more, or holds memory
+  std::vector<std::pair<uint64_t, uint32_t>> lent;
+  LiveUnit rest = without_surplus(unit, job.sharer, retained, aim, lent);
+  while (const auto* other = Neighbours(retained, rest.jobs).in_the_way(as_live(job), needed)) {
+    apart.push_back(other->id);
+    std::erase_if(rest.jobs, [id = other->id](const LiveJob& each) { return each.id == id; });
+  }
+  const uint64_t bytes = job.memory_bytes_on(predicted);
+  for (const uint64_t id : who_frees_memory(rest, bytes)) {
+    apart.push_back(id);
+    std::erase_if(rest.jobs, [&](const LiveJob& each) { return each.id == id; });
+  }
+  const double speed =
+      Neighbours(retained, rest.jobs).kept(job.sharer, job.id).lower_beside(needed.upper);
+  const uint32_t least = but_for_idle(wish_for(job, predicted, speed, aim).least,
+                                      wish_for(job, predicted, speed, kPromiseMargin).least,
+                                      rest.whole.milli, rest.hardly_used_milli());
+  const auto free = rest.free();
+  if (speed < needed.speed || free.memory_bytes < bytes) return std::nullopt;
+  if (!Neighbours(retained, rest.jobs).bear(job.sharer, needed)) return std::nullopt;
+  // Others would be slowed too much.
+  if (apart.empty() && lent.empty() && free.milli >= least) return std::nullopt;
+  auto taken = take_from_best_effort(rest, least - std::min(least, free.milli), kLeastMilli);
+  if (free.milli + taken.milli < least) return std::nullopt;
+  taken.preempted.insert(taken.preempted.end(), apart.begin(), apart.end());
+  taken.left.insert(taken.left.begin(), lent.begin(), lent.end());
+  auto reason = reason_for(job, taken, !lent.empty());
+  return Start{
+      0, 0, {least, bytes}, std::move(taken.left), std::move(taken.preempted), std::move(reason)};
+}
+
+// Where that ends the fewest and loses the least.
 std::optional<Start> in_their_place(const std::vector<LiveNode>& nodes, const WaitingJob& job,
-                                    const Retained& retained, double aim, bool may_end) {
+                                    const Retained& retained, double aim) {
   std::optional<Start> best;
   auto best_cost = std::tuple(SIZE_MAX, 0.0);
-  for (size_t n = 0; n < nodes.size(); ++n)
-    for (size_t u = 0; u < nodes[n].size(); ++u) {
-      const auto& unit = nodes[n][u];
-      const auto predicted = job.predicted.find(unit.type);
-      if (predicted == job.predicted.end()) continue;
-      const auto needed = needed_for(job, predicted->second);
-      std::vector<uint64_t> apart;  // who bears no more, or holds memory
-      std::vector<std::pair<uint64_t, uint32_t>> lent;
-      LiveUnit rest = without_surplus(unit, job.sharer, retained, aim, lent);
-      while (const auto* other = Neighbours(retained, rest.jobs).in_the_way(as_live(job), needed)) {
-        apart.push_back(other->id);
-        std::erase_if(rest.jobs, [id = other->id](const LiveJob& each) { return each.id == id; });
-      }
-      const uint64_t bytes = job.memory_bytes_on(predicted->second);
-      for (const uint64_t id : who_frees_memory(rest, bytes)) {
-        apart.push_back(id);
-        std::erase_if(rest.jobs, [&](const LiveJob& each) { return each.id == id; });
-      }
-      const double speed =
-          Neighbours(retained, rest.jobs).kept(job.sharer, job.id).lower_beside(needed.upper);
-      auto wish = wish_for(job, predicted->second, speed, aim);
-      wish.least =
-          but_for_idle(wish.least, wish_for(job, predicted->second, speed, kPromiseMargin).least,
-                       rest.whole.milli, rest.hardly_used_milli());
-      const auto free = rest.free();
-      if (speed < needed.speed || free.memory_bytes < bytes) continue;
-      if (!Neighbours(retained, rest.jobs).bear(job.sharer, needed)) continue;
-      // Others would be slowed too much.
-      if (apart.empty() && lent.empty() && free.milli >= wish.least) continue;
-      auto taken =
-          take_from_best_effort(rest, wish.least - std::min(wish.least, free.milli), kLeastMilli);
-      if (free.milli + taken.milli < wish.least) continue;
-      taken.preempted.insert(taken.preempted.end(), apart.begin(), apart.end());
-      taken.left.insert(taken.left.begin(), lent.begin(), lent.end());
-      if (!may_end && !taken.preempted.empty()) continue;
-      double lost_s = 0;
-      for (const auto& running : unit.jobs)
-        if (std::count(taken.preempted.begin(), taken.preempted.end(), running.id) > 0)
-          lost_s += running.takes_checkpoints ? running.unsaved_s : running.elapsed_s;
-      const auto cost = std::tuple(taken.preempted.size(), lost_s);
-      if (cost >= best_cost) continue;
-      best_cost = cost;
-      auto reason = reason_for(job, taken, !lent.empty());
-      best = Start{n,
-                   u,
-                   {wish.least, bytes},
-                   std::move(taken.left),
-                   std::move(taken.preempted),
-                   std::move(reason)};
-    }
+  for (const auto& [n, u] : with_claims(nodes, job, aim)) {
+    auto start = in_their_place_on(nodes[n][u], job, retained, aim);
+    if (!start) continue;
+    double lost_s = 0;
+    for (const auto& running : nodes[n][u].jobs)
+      if (std::count(start->preempted.begin(), start->preempted.end(), running.id) > 0)
+        lost_s += lost_by_ending(running);
+    const auto cost = std::tuple(start->preempted.size(), lost_s);
+    if (cost >= best_cost) continue;
+    best_cost = cost;
+    best = std::move(start);
+    best->node = n;
+    best->unit = u;
+    if (best->preempted.empty()) break;  // none is better
+  }
   return best;
 }
 
@@ -261,10 +307,9 @@ std::optional<Start> FittedPolicy::place(const std::vector<LiveNode>& nodes,
                                          const WaitingJob& job) {
   if (auto start = beside_others(nodes, job, retained_)) return start;
   if (job.job_class != JobClass::kLatencySensitive) return std::nullopt;
-  // Sooner with less ahead of its promise than later; nobody ends for what is only ahead.
-  for (const auto& [aim, may_end] : {std::pair(kAim, false), std::pair(kAim, true),
-                                     std::pair(kTightAim, true), std::pair(kPromiseMargin, true)})
-    if (auto start = in_their_place(nodes, job, retained_, aim, may_end)) return start;
+  // Sooner with less ahead of its promise than later.
+  for (const double aim : {kAim, kTightAim, kPromiseMargin})
+    if (auto start = in_their_place(nodes, job, retained_, aim)) return start;
   return std::nullopt;
 }
 
@@ -297,8 +342,7 @@ Adjustment FittedPolicy::adjust(const LiveUnit& whole) {
   if (room < goes_on) room = unit.whole.milli - serve(sensitive, unit, retained_, kTightAim);
   // Each of the others goes on with a little, or ends: who loses least ends first.
   std::stable_sort(best_effort.begin(), best_effort.end(), [](const auto* a, const auto* b) {
-    return (a->takes_checkpoints ? a->unsaved_s : a->elapsed_s) >
-           (b->takes_checkpoints ? b->unsaved_s : b->elapsed_s);
+    return lost_by_ending(*a) > lost_by_ending(*b);
   });
   std::vector<LiveJob*> going_on;
   for (auto* job : best_effort) {

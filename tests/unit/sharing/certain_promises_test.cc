@@ -109,5 +109,40 @@ TEST_F(CertainPromises, WhoeverIsAheadForAnUnknownTimeMayTakeAllOfIt) {
       << "beside it there is room";
 }
 
+// Of a cluster that is too large to be looked at closely as a whole.
+TEST(LargeCluster, WhatIsFreeAnywhereIsFound) {
+  const auto share = std::move(*make_share_policy("share", {}));
+  std::vector<LiveNode> nodes(2000, {LiveUnit{"cpu", {kWholeUnit, 0}, {}}});
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    nodes[n][0].jobs = {running(n + 1, kSensitive, 900, 900)};
+    nodes[n][0].jobs[0].promise_left_s = nodes[n][0].jobs[0].left_upper_s = 1000;
+  }
+  auto job = waiting(600, 10, 12);
+  EXPECT_FALSE(share->admit(nodes, {}, job).admitted);
+  EXPECT_FALSE(share->place(nodes, job));
+  nodes[1999][0].jobs.clear();
+  EXPECT_TRUE(share->admit(nodes, {}, job).admitted);
+  ASSERT_TRUE(share->place(nodes, job));
+  EXPECT_EQ(share->place(nodes, job)->node, 1999u);
+  job.only_node = 1500;
+  EXPECT_FALSE(share->admit(nodes, {}, job).admitted) << "it may not run on that one";
+  nodes[1500][0].jobs[0].share.milli = nodes[1500][0].jobs[0].need_milli = 1;
+  EXPECT_TRUE(share->admit(nodes, {}, job).admitted);
+}
+
+TEST(LargeCluster, WhoLosesTheLeastEndsForAPromise) {
+  const auto share = std::move(*make_share_policy("share", {}));
+  std::vector<LiveNode> nodes(2000, {LiveUnit{"cpu", {kWholeUnit, 0}, {}}});
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    nodes[n][0].jobs = {running(n + 1, kBestEffort, 100, 100)};
+    nodes[n][0].jobs.push_back(running(10'000 + n, kSensitive, 850, 850));
+    nodes[n][0].jobs[0].elapsed_s = 1000 - (n == 1234 ? 999 : 0);
+  }
+  const auto start = share->place(nodes, waiting(150, 90, 100));
+  ASSERT_TRUE(start);
+  EXPECT_EQ(start->node, 1234u);
+  EXPECT_EQ(start->preempted, std::vector<uint64_t>{1235});
+}
+
 }  // namespace
 }  // namespace tierpilot::sharing
