@@ -130,9 +130,23 @@ double count_in(const CsvTable& table, std::optional<size_t> column) {
   return value >= 0 && value <= kMaxCount ? value : 0;
 }
 
-double measured(const CsvTable& table, std::optional<size_t> column, double most) {
-  const auto value = parse_number(table.cell(column));
-  return value && *value >= 0 && *value <= most ? *value : std::numeric_limits<double>::quiet_NaN();
+constexpr double kMostMib = 1e9, kMostPercent = 100;
+
+bool is_measured(double value, double most) {
+  return value >= 0 && value <= most;
+}
+
+// NaN: nothing was.
+double measured(const CsvTable& table, std::optional<size_t> column) {
+  return parse_number(table.cell(column)).value_or(std::numeric_limits<double>::quiet_NaN());
+}
+
+// What of a measurement is none; empty: nothing.
+std::string wrong_in(const CsvTable& table, std::optional<size_t> column, double most) {
+  const auto cell = table.cell(column);
+  if (cell.empty() || is_measured(measured(table, column), most)) return {};
+  return fmt::format("its {} is {}, which is no number from 0 to {:g}", shown(table.name(*column)),
+                     shown(cell), most);
 }
 
 }  // namespace
@@ -157,17 +171,20 @@ Result<PerceptronData> read_perceptrons(CsvTable& table) {
                 .activations = count_in(table, columns.activations),
                 .batchnorms = std::min(count_in(table, columns.batchnorms), 1e4),
                 .dropouts = std::min(count_in(table, columns.dropouts), 1e4)};
-    if (!widths || shape.batch < 1) {
-      if (data.skipped++ == 0)
-        data.first_skipped = fmt::format("{}: no {}", table.place(), widths ? "batch" : "widths");
+    auto wrong = !widths           ? std::string("no widths")
+                 : shape.batch < 1 ? "no batch"
+                                   : wrong_in(table, columns.memory, kMostMib);
+    if (wrong.empty()) wrong = wrong_in(table, columns.utilisation, kMostPercent);
+    if (!wrong.empty()) {
+      if (data.skipped++ == 0) data.first_skipped = fmt::format("{}: {}", table.place(), wrong);
       continue;
     }
     if (data.rows.size() == kMaxRows)
       return fail(ErrorCode::kExhausted,
                   fmt::format("{}: more than {} rows", table.place(), kMaxRows));
     data.rows.push_back(row_of(shape));
-    data.memory_mib.push_back(measured(table, columns.memory, 1e9));
-    data.utilisation_percent.push_back(measured(table, columns.utilisation, 100));
+    data.memory_mib.push_back(measured(table, columns.memory));
+    data.utilisation_percent.push_back(measured(table, columns.utilisation));
     data.families.emplace_back(table.cell(columns.family));
     data.activations.emplace_back(table.cell(columns.activation));
   }

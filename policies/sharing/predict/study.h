@@ -47,7 +47,9 @@ struct Study {
 // Called now and then with the share that is done, from 0 to 1.
 using Progress = std::function<void(double share)>;
 
-// Each group alone is tested, all others train.
+// Each group alone is tested, all others train; of many groups a few are tested together, else it
+// would take with them squared.
+inline constexpr size_t kMostGroupFolds = 32;
 Split leave_each_out(std::string name, const std::vector<std::string>& groups);
 
 }  // namespace tierpilot::sharing

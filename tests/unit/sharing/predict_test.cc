@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/random.h"
 #include "policies/sharing/predict/evaluate.h"
@@ -155,6 +156,35 @@ TEST(Predictors, PerceptronsWithStrangeShapes) {
   EXPECT_EQ((*value)["skipped"], 3);
   for (const auto& study : (*value)["studies"])
     for (const auto& score : study["scores"]) EXPECT_TRUE(score["error"].is_number());
+}
+
+TEST(Predictors, WhatOfAMeasurementIsNoneIsCounted) {
+  std::string text = "arch,activation,parameters,batch,widths,memory_mib,gpu_util\n";
+  for (int i = 1; i < 40; ++i)
+    text += fmt::format("{},A,{},{},{} 64,{},{}\n", i % 3, i * 6400, i, i * 100, 1000 + i, i);
+  for (const char* wrong : {"5,500", "5,-5", "5,1e300", "5,abc", "nan,5", "-1,5", "inf,5"})
+    text += std::string("0,A,1,1,3 4,") + wrong + "\n";
+  text += "0,A,1,1,3 4,,5\n0,A,1,1,3 4,5,\n";  // one of the two was not measured
+  const auto value = evaluate_predictors(file("wrong.csv", text), {});
+  ASSERT_TRUE(value) << value.error().message;
+  EXPECT_EQ((*value)["skipped"], 7);
+  EXPECT_NE((*value)["first_skipped"].get<std::string>().find("gpu_util"), std::string::npos);
+}
+
+TEST(Studies, ManyGroupsAreLeftOutAFewAtATime) {
+  std::vector<std::string> groups;
+  for (int i = 0; i < 500; ++i) groups.push_back("g" + std::to_string(i % 200));
+  const auto split = leave_each_out("family", groups);
+  EXPECT_LE(split.folds.size(), 40u);
+  std::set<size_t> tested;
+  for (const auto& fold : split.folds) {
+    tested.insert(fold.test.begin(), fold.test.end());
+    EXPECT_EQ(fold.train.size() + fold.test.size(), groups.size());
+    std::set<std::string> held_out;
+    for (const auto i : fold.test) held_out.insert(groups[i]);
+    for (const auto i : fold.train) ASSERT_FALSE(held_out.contains(groups[i]));
+  }
+  EXPECT_EQ(tested.size(), groups.size());
 }
 
 // The goals that are reached on what was measured; docs/results/sharing.md has the rest.
