@@ -22,7 +22,8 @@ struct JobPoint {
   uint64_t cpu_ns = 0;       // of all its processes; 0: not known
   uint32_t milli_units = 0;  // of an elastic task or one with a share: what it might use
 
-  uint64_t waited_ns = 0;  // for a CPU; where the job says nothing
+  uint64_t waited_ns = 0;          // for a CPU; where the job says nothing
+  bool takes_checkpoints = false;  // it would, if it was asked to
 
   // Of one with a share the node tells what it used also where the job tells nothing.
   bool says_something() const {

@@ -227,6 +227,9 @@ class Job {
     std::lock_guard<std::mutex> guard(mutex_);
     receive();
     if (!node_.connected() || rank_ != 0) return false;
+    if (!takes_checkpoints_told_)
+      takes_checkpoints_told_ =
+          node_.offer(job_detail::line_of({{"v", 1}, {"type", "takes_checkpoints"}}));
     const auto now = Clock::now();
     if (!checkpoint_asked_ && now - last_checkpoint_ < checkpoint_every_) return false;
     saving_since_ = now;
@@ -332,7 +335,7 @@ class Job {
   const uint64_t restored_iteration_;
   std::optional<std::string> stop_;
   std::optional<double> cores_, share_;
-  bool checkpoint_asked_ = false;
+  bool checkpoint_asked_ = false, takes_checkpoints_told_ = false;
   Clock::duration checkpoint_every_ = std::chrono::minutes(1);  // until the node has said
   Clock::time_point last_checkpoint_ = Clock::now();
   std::optional<Clock::time_point> saving_since_;  // as should_checkpoint() said so

@@ -177,6 +177,7 @@ struct JobReport {
   milliUnits @8 :UInt32;     # of an elastic task or a share: what it may use; see setShare
   waitedNs @9 :UInt64;       # that its threads were ready to compute and had no CPU, or stood still for
                              # their share; told of shares, in reports of which the job says nothing
+  takesCheckpoints @10 :Bool; # it said that it would save its state if it was asked to
 }
 
 struct ServedData {

@@ -82,7 +82,8 @@ JobPoint read_job_report(wire::JobReport::Reader in) {
                  .measures = {},
                  .cpu_ns = in.getCpuNs(),
                  .milli_units = in.getMilliUnits(),
-                 .waited_ns = in.getWaitedNs()};
+                 .waited_ns = in.getWaitedNs(),
+                 .takes_checkpoints = in.getTakesCheckpoints()};
   for (const auto measure : in.getMeasures())
     if (point.measures.size() < kMostMeasures)
       point.measures.emplace_back(text(measure.getName()), read_figure(measure.getValue()));

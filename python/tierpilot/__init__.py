@@ -29,6 +29,7 @@ __all__ = ["Job", "job", "swap"]
 _VERSION = 1
 _MOST_UNREAD = 1 << 16
 _FIRST_CHECKPOINT_S = 60  # until the node has said how often
+_TAKES_CHECKPOINTS = json.dumps({"v": _VERSION, "type": "takes_checkpoints"}).encode() + b"\n"
 
 
 def _whole(name, value):
@@ -57,7 +58,7 @@ class Job:
         self._share = None
         self._sources = []
         self._pid = os.getpid()
-        self._checkpoint_asked = False
+        self._checkpoint_asked = self._takes_checkpoints_told = False
         self._checkpoint_every_s = None
         self._checkpoint_last = self._saving_since = time.monotonic()
         self._checkpoint_answers = {}  # by iteration: why it failed, or None
@@ -146,6 +147,8 @@ class Job:
             self._receive()
             if self._socket is None or self.rank != 0:
                 return False
+            if not self._takes_checkpoints_told:
+                self._takes_checkpoints_told = self._send(_TAKES_CHECKPOINTS)
             every_s = self._checkpoint_every_s or _FIRST_CHECKPOINT_S
             now = time.monotonic()
             if not self._checkpoint_asked and now - self._checkpoint_last < every_s:

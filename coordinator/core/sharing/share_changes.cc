@@ -117,6 +117,10 @@ void ShareKeeper::preempt(uint64_t id, const std::string& reason) {
   end_preempted();
 }
 
+bool ShareKeeper::takes_checkpoints(uint64_t id, const Holder& holder) const {
+  return holder.record.may_take_checkpoints() || last_checkpoint(state_, id).has_value();
+}
+
 void ShareKeeper::end_preempted() {
   const int64_t now_ns = state_.clock.boot_ns();
   for (auto& [id, holder] : holders_) {
@@ -127,7 +131,7 @@ void ShareKeeper::end_preempted() {
     // What was said over an earlier connection may never have come.
     if (preemption->told.lock() == node->link) continue;
     const bool may_save =
-        task->state == TaskState::kRunning && checkpoints_.totals(id) != nullptr &&
+        task->state == TaskState::kRunning && takes_checkpoints(id, holder) &&
         newest_checkpoint(state_, id) == preemption->checkpoint &&
         now_ns - preemption->since_ns < state_.settings.preemption_grace_ms * 1'000'000;
     if (may_save) continue;

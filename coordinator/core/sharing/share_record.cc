@@ -68,6 +68,7 @@ double ShareRecord::worked_s(double now_s) const {
 
 void ShareRecord::add(double now_s, const JobPoint& report, double cores) {
   if (!started_s_) return;
+  takes_checkpoints_ = report.takes_checkpoints;
   if (report.milli_units > 0) given(now_s, report.milli_units);
   const bool trains = report.iteration > 0 && !start_s_;
   if (trains && report.iteration > kFirstIterations &&

@@ -30,7 +30,10 @@ class ShareRecord {
   // Times are seconds of one clock.
   void started(double now_s, uint32_t milli);
   // It ran before anybody watched: it tells nothing of a whole run.
-  void taken_up() { saw_all_ = false; }
+  void taken_up() {
+    saw_all_ = false;
+    takes_checkpoints_.reset();
+  }
   // For the unit that it is on, which was not known before.
   void foretold(ShareForecast forecast);
   void given(double now_s, uint32_t milli);
@@ -56,6 +59,8 @@ class ShareRecord {
   double start_left_s(double now_s) const;  // of both
   // Of its start, if nothing had held it back; nothing before its end.
   std::optional<double> start_s() const { return start_s_; }
+  // It would if it was asked to; also where its node has not told yet.
+  bool may_take_checkpoints() const { return takes_checkpoints_.value_or(true); }
   double unsaved_s(double now_s) const { return now_s - saved_s_; }
   double kept() const { return kept_; }
   // Of the run so far, as if nothing had held it back, neighbours neither.
@@ -79,6 +84,7 @@ class ShareRecord {
   bool saw_all_ = true;
   std::optional<double> start_s_;
   std::optional<double> started_s_;
+  std::optional<bool> takes_checkpoints_ = false;
   double saved_s_ = 0;
   double kept_ = 1;
   double given_s_ = 0;   // the last change of the share or of what neighbours leave

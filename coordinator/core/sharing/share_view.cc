@@ -114,7 +114,7 @@ sharing::LiveJob ShareKeeper::known_job(const Task& task, const Holder& holder) 
   job.start_left_s = record.start_left_s(now);
   job.kept = record.kept();
   job.promise_left_s = promise_left_s(state_, task);
-  job.takes_checkpoints = checkpoints_.totals(task.id) != nullptr;
+  job.takes_checkpoints = takes_checkpoints(task.id, holder);
   job.unsaved_s = record.unsaved_s(now);
   job.leaves = holder.preemption.has_value();
   return job;

@@ -148,12 +148,14 @@ void JobChannels::take_lines(AttemptId attempt, Connection& connection) {
 }
 
 void JobChannels::take(AttemptId attempt, JobMessage message) {
-  if (auto* progress = std::get_if<JobProgress>(&message))
+  if (auto* progress = std::get_if<JobProgress>(&message)) {
     reports_.try_emplace(attempt, kMostReports)
-        .first->second.add(
-            {attempt, clock_.wall_ms(), std::move(*progress), cpu_ns(attempt), 0, 0});
-  else
-    checkpoint(attempt, std::get<JobCheckpoint>(std::move(message)));
+        .first->second.add({attempt, clock_.wall_ms(), std::move(*progress), cpu_ns(attempt), 0, 0,
+                            takes_checkpoints(attempt)});
+    return;
+  }
+  channels_.at(attempt).takes_checkpoints = true;
+  if (auto* taken = std::get_if<JobCheckpoint>(&message)) checkpoint(attempt, std::move(*taken));
 }
 
 void JobChannels::hold_back(AttemptId attempt, Connection& connection) {
@@ -200,6 +202,11 @@ void JobChannels::set_cores(AttemptId attempt, double cores) {
 
 void JobChannels::set_share(AttemptId attempt, uint32_t milli) {
   tell(attempt, &Channel::share, job_share_line(milli));
+}
+
+bool JobChannels::takes_checkpoints(AttemptId attempt) const {
+  const auto channel = channels_.find(attempt);
+  return channel != channels_.end() && channel->second.takes_checkpoints;
 }
 
 std::vector<JobReport> JobChannels::take_reports() {

@@ -50,6 +50,9 @@ class JobChannels {
   // Asked when a report comes in: the CPU time of the attempt until now.
   std::function<uint64_t(AttemptId)> cpu_ns = [](AttemptId) { return 0; };
 
+  // Whether it said so, or took one, since the channel was opened.
+  bool takes_checkpoints(AttemptId attempt) const;
+
   // What was said since the last time: of each attempt at most kMostReports, evenly thinned and the
   // newest among them, oldest first.
   std::vector<JobReport> take_reports();
@@ -67,6 +70,7 @@ class JobChannels {
     std::map<int, Connection> connections;  // by descriptor
     // The lines that said so, for those that connect later.
     std::string stopped, cores, share;
+    bool takes_checkpoints = false;
   };
 
   void accept(AttemptId attempt);

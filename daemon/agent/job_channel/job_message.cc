@@ -67,7 +67,8 @@ JobMessage message_of(const json& message) {
   const std::string type = message.value("type", "");
   if (type == "progress") return progress_of(message);
   if (type == "checkpoint") return checkpoint_of(message);
-  throw Wrong{"'type' must be \"progress\" or \"checkpoint\""};
+  if (type == "takes_checkpoints") return JobTakesCheckpoints{};
+  throw Wrong{"'type' must be \"progress\", \"checkpoint\" or \"takes_checkpoints\""};
 }
 
 }  // namespace

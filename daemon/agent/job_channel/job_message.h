@@ -33,6 +33,7 @@ struct JobReport {
   uint64_t cpu_ns = 0;       // of all its processes until then
   uint32_t milli_units = 0;  // of an elastic one or a part of a unit
   uint64_t waited_ns = 0;    // for a CPU; see CpuShares
+  bool takes_checkpoints = false;
 };
 
 // A file of the job's folder that holds its state.
@@ -42,7 +43,10 @@ struct JobCheckpoint {
   uint64_t saving_ms = 0;  // that the job took to write it
 };
 
-using JobMessage = std::variant<JobProgress, JobCheckpoint>;
+// It would save its state if it was asked to.
+struct JobTakesCheckpoints {};
+
+using JobMessage = std::variant<JobProgress, JobCheckpoint, JobTakesCheckpoints>;
 
 // kInvalid says what is wrong with it, for the job's own log.
 Result<JobMessage> parse_job_line(std::string_view line);

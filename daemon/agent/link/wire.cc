@@ -192,6 +192,7 @@ void write_job_report(wire::JobReport::Builder to, const JobReport& from) {
   to.setCpuNs(from.cpu_ns);
   to.setMilliUnits(from.milli_units);
   to.setWaitedNs(from.waited_ns);
+  to.setTakesCheckpoints(from.takes_checkpoints);
   if (from.progress.loss)
     to.initLoss().setValue(*from.progress.loss);
   else

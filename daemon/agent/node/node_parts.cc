@@ -219,7 +219,8 @@ std::vector<JobReport> Node::Parts::job_reports() {
                        {},
                        gpu ? gpu_shares->used_ns(attempt) : shares->cpu_ns(attempt),
                        0,
-                       gpu ? gpu_shares->stood_ns(attempt) : shares->waited_ns(attempt)});
+                       gpu ? gpu_shares->stood_ns(attempt) : shares->waited_ns(attempt),
+                       channels.takes_checkpoints(attempt)});
   }
   for (auto& report : reports) report.milli_units = tasks->shares().of(report.attempt);
   return reports;

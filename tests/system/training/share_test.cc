@@ -17,6 +17,7 @@ namespace {
 constexpr const char* kJob = R"(
 import os, sys, time, tierpilot
 gate, iterations = sys.argv[1], int(sys.argv[2])
+every = int(os.environ.get("SAVE_EVERY", 20))  # 0: when asked to
 job = tierpilot.job()
 i = job.restored_iteration
 print("from", i, flush=True)
@@ -26,7 +27,7 @@ while not job.should_stop() and (i < iterations if iterations else not os.path.e
         pass
     i += 1
     job.report(iteration=i, iterations=iterations)
-    if iterations and (i % 20 == 0 or job.should_checkpoint()):
+    if iterations and (every and i % every == 0 or job.should_checkpoint()):
         with open("state", "w") as file:
             file.write(str(i))
         job.checkpoint("state", i)
@@ -229,6 +230,23 @@ TEST_F(ShareTest, WhoGivesWayGoesOnFromItsCheckpoint) {
   EXPECT_EQ(task["attempt"], 2) << "it does not count as a failure of its own";
   EXPECT_EQ(task["unit_share"]["preemptions"], 1);
   EXPECT_NE(log(best_effort).find("from "), std::string::npos);
+  EXPECT_EQ(log(best_effort).find("from 0\n"), std::string::npos) << log(best_effort);
+}
+
+TEST_F(ShareTest, WhoOnlySavesWhenAskedLosesNothing) {
+  start("share-published");
+  if (!cluster_) return;
+  const auto best_effort =
+      accepted({"--share", "800", "--env", "SAVE_EVERY=0", "--name", "any"}, 700);
+  ASSERT_TRUE(eventually([&] {
+    const auto task = shown(best_effort);
+    return !task["progress"].empty() && task["progress"].back()["iteration"] > 100;
+  })) << cluster_->logs();
+  const auto sensitive =
+      accepted({"--share", "900", "--class", "latency-sensitive", "--name", "now"}, 50);
+  ended(sensitive);
+  const auto task = ended(best_effort);
+  EXPECT_EQ(task["unit_share"]["preemptions"], 1);
   EXPECT_EQ(log(best_effort).find("from 0\n"), std::string::npos) << log(best_effort);
 }
 

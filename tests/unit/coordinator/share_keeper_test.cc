@@ -187,6 +187,51 @@ TEST_F(ShareKeeperTest, WhoIsPreemptedIsQueuedAgainWithoutACountedTry) {
   EXPECT_EQ(task(best_effort).attempt, 2u);
 }
 
+// It would save when asked to, and has not yet.
+TEST_F(ShareKeeperTest, WhoTakesCheckpointsHasItsGraceForTheFirst) {
+  keeper_.reset();
+  make_keeper("share-published");
+  const auto best_effort = accept(shared("b", 800));
+  pump();
+  JobPoint says;
+  says.attempt = 1;
+  says.cpu_ns = 1;
+  says.takes_checkpoints = true;
+  keeper_->reported(task(best_effort), says);
+  auto task_a = shared("a", 700);
+  task_a.share.latency_sensitive = true;
+  accept(task_a);
+  pump();
+  const auto grace_s = static_cast<int>(settings_.preemption_grace_ms / 1000);
+  pass(grace_s - 2);
+  EXPECT_TRUE(node_->cancelled.empty());
+  pass(4);
+  EXPECT_EQ(node_->cancelled.size(), 1u);
+}
+
+TEST_F(ShareKeeperTest, AfterARestartNobodyIsEndedBeforeItsNodeHasToldWhetherItSaves) {
+  const auto id = accept(shared("a", 800));
+  pump();
+  flush();
+  keeper_.reset();
+  checkpoints_.reset();
+  restart();
+  make_keeper("share-published");
+  keeper_->begin();
+  node_ = join_sharing("n1", 1, {{id, 1}});
+  auto task_a = shared("now", 700);
+  task_a.share.latency_sensitive = true;
+  accept(task_a);
+  pump();
+  EXPECT_TRUE(node_->cancelled.empty());
+  JobPoint says;  // that it takes none
+  says.attempt = 1;
+  says.cpu_ns = 1;
+  keeper_->reported(task(id), says);
+  pass(1);
+  EXPECT_EQ(node_->cancelled.size(), 1u);
+}
+
 TEST_F(ShareKeeperTest, AUnitIsKeptForNobodyThatWasCancelled) {
   keeper_.reset();
   make_keeper("share-published");

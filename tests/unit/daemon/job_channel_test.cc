@@ -128,6 +128,22 @@ TEST_F(JobChannelTest, TellsHowManyCoresThereAreAlsoToThoseThatComeLater) {
   EXPECT_THAT(lines, ::testing::Not(HasSubstr("1.5")));
 }
 
+TEST_F(JobChannelTest, AJobSaysThatItTakesCheckpoints) {
+  const auto job = connect();
+  ASSERT_TRUE(say(job, line(1)));
+  pass();
+  EXPECT_FALSE(channels_.takes_checkpoints(kJob));
+  ASSERT_TRUE(say(job, "{\"v\":1,\"type\":\"takes_checkpoints\"}\n" + line(2)));
+  EXPECT_EQ(told(job), "") << "nothing is wrong";
+  EXPECT_TRUE(channels_.takes_checkpoints(kJob));
+  const auto reports = channels_.take_reports();
+  ASSERT_EQ(reports.size(), 2u);
+  EXPECT_FALSE(reports[0].takes_checkpoints);
+  EXPECT_TRUE(reports[1].takes_checkpoints);
+  channels_.close(kJob);
+  EXPECT_FALSE(channels_.takes_checkpoints(kJob));
+}
+
 TEST_F(JobChannelTest, AReportSaysWhatCpuTimeWasUsedUntilThen) {
   channels_.cpu_ns = [](AttemptId attempt) { return attempt == kJob ? 42u : 0u; };
   const auto job = connect();
