@@ -83,6 +83,7 @@ class Swap(Book):
         if self._segments:
             segments.leave()
         with self._lock:
+            self._finish(self._unfinished)
             self._inside -= 1
             if self._inside == 0:
                 self._places.unwatch()
