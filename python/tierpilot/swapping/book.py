@@ -2,7 +2,7 @@
 
 from .core import MEMORY_NEWS, UNFINISHED
 from .endings import Owner
-from .operators import Unfinished, nodes_so_far
+from .engine import Unfinished, nodes_so_far
 from .saved import Counter, Dropped, Handle, Stored, Untouched
 from .storages import Layout
 
