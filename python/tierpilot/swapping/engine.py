@@ -34,6 +34,19 @@ else:
     )
 
 
+traced = torch._C._is_tracing  # by torch.jit, which has to see a model as it is
+
+
+def untraced(work, *given):
+    """What `work` gives, which is none of the model's."""
+    state = torch._C._get_tracing_state()
+    torch._C._set_tracing_state(None)
+    try:
+        return work(*given)
+    finally:
+        torch._C._set_tracing_state(state)
+
+
 class Unfinished(threading.local):
     """The operator whose saves of this thread may be unfinished, by its node's number; none: there is none.
     Some operators fill what they save of their inputs (a random ReLU its slopes) after they have saved it."""

@@ -10,7 +10,7 @@ import torch
 from torch.nn import Module, ModuleList, Sequential
 
 from . import program_hooks
-from .engine import in_backward
+from .engine import in_backward, traced
 from .recompute import recomputing
 
 _SEQUENCES = (Sequential, ModuleList)
@@ -133,11 +133,6 @@ def place_of(name, modules, tensors):
     )
 
 
-def _traced():
-    """By torch.jit, which has to see a model as it is."""
-    return torch._C._get_tracing_state() is not None
-
-
 class Calls:
     """Calls of modules, as long as any Swap wants to see them: `active` gives this thread's Segments."""
 
@@ -158,7 +153,7 @@ class Calls:
 
             def called(module, *inputs, **named):
                 segments = active()
-                if segments is None or _traced():
+                if segments is None or traced():
                     return call(module, *inputs, **named)
                 outer = getattr(depth, "inside", False)
                 if not outer and module.training and torch.is_grad_enabled():
@@ -174,7 +169,7 @@ class Calls:
             @functools.wraps(forward)  # what compiles the source finds PyTorch's
             def passed(module, input):  # noqa: A002: as PyTorch calls it
                 segments = active()
-                if segments is None or _traced():
+                if segments is None or traced():
                     return forward(module, input)
                 return segments.sequence(module, input, forward)
 

@@ -153,6 +153,24 @@ class Values(Case):
             ours = twice(x)
         self.assertTrue(torch.equal(ours, twice(x)))
 
+    def test_a_model_is_traced_as_it_is(self):
+        def traced(swap):
+            model = torch.nn.Sequential(
+                torch.nn.Conv2d(3, 16, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(16 * 14 * 14, 10)
+            )
+            with swap, warnings.catch_warnings():
+                warnings.simplefilter("error", torch.jit.TracerWarning)
+                return torch.jit.trace(model, data(24)[0])  # which compares two traces
+
+        swap = Swap(BIG, "swap-all", "memory=64MiB")
+        model = traced(swap)
+        kinds = [node.kind() for node in model.inlined_graph.nodes()]
+        self.assertEqual(kinds, [node.kind() for node in traced(contextlib.nullcontext()).inlined_graph.nodes()])
+        self.assertEqual(swap.statistics()["saves"], 0)
+        with swap:
+            model(data(24)[0]).sum().backward()
+        self.assertGreater(swap.statistics()["saves"], 0)
+
     def test_recomputing_by_the_program_itself(self):
         from torch.utils.checkpoint import checkpoint
 
