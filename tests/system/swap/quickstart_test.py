@@ -69,12 +69,29 @@ def check_ctrl_c():
     check(not any(map(is_there, trainings)), "trainings are left after Ctrl-C")
 
 
+def check_view():
+    """The line of a step has what the step waited, not what all did."""
+    sys.path.insert(0, DEMO)
+    from race import Racer
+    from view import View
+
+    class Training:
+        failed, peak_bytes = None, 1 << 20
+
+    racer, view = Racer("swap", Training), View(1 << 30)
+    for number, stall_ms in enumerate((300, 500, 500)):
+        racer.steps.append({"seconds": 1.0, "swap": {"stall_ns": stall_ms * 10**6}})
+        line = view._row(number, racer)
+        check(line.endswith(f"stalled {(300, 200, 0)[number]} ms"), line)
+
+
 def main():
     try:
         import torch  # noqa: F401
     except ImportError as error:
         print(f"skipped: no PyTorch for {sys.executable}: {error}")
         sys.exit(77)
+    check_view()
     with tempfile.TemporaryDirectory() as folder:
         report, drawn = pathlib.Path(folder) / "swap.json", pathlib.Path(folder) / "swap.svg"
         ended = run("--batch=64", "--budget=1GiB", "--seconds=0", f"--json={report}", f"--svg={drawn}")
