@@ -76,6 +76,7 @@ void Session::finish_step() {
   ran_out_ = false;
   if (watch_.step().saves.empty()) {
     segments_.finish_unsaved(transfers_.link());
+    (void)step_.end({});
     see_to_states(with_states_of({.peak_bytes = watch_.most_held_bytes()}, statistics_.steps == 0));
     going_bytes_ = going_states();
     return watch_.begin(true);
@@ -152,12 +153,15 @@ bool Session::segment_begin(uint64_t place, int64_t input_bytes) {
   const bool no_saves = watch_.step().saves.empty();
   if (no_saves ? segments_.began_with(place) : step_.spent()) finish_step();
   if (!watch_.step().uses.empty()) return false;
-  return segments_.begin(place, input_bytes, watch_.computed_ns());
+  const bool again = segments_.begin(place, input_bytes, watch_.computed_ns());
+  step_.segment_began(place, again, watch_.since_begin_ns());
+  return again;
 }
 
 void Session::segment_end(bool possible) {
   const std::lock_guard lock(mutex_);
   segments_.end(possible, watch_.computed_ns());
+  step_.segment_ended(watch_.since_begin_ns());
 }
 
 Id Session::save(const SavedStorage& storage, const std::byte* data, ComputeDevice::Stream stream,

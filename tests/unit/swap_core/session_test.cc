@@ -90,6 +90,29 @@ TEST(Session, WhatIsDroppedWhileOthersAreSavedComesBackForNobody) {
   for (const auto id : {again, first}) tierpilot_swap_drop(swap, id);
 }
 
+TEST(Session, SaysWhichSegmentsAreComputedAgain) {
+  FrontEnd front("checkpoint");
+  for (int step = 0; step < 2; ++step) {
+    for (const uint64_t place : {1, 2}) {
+      const bool again = tierpilot_swap_segment_begin(front.swap(), place, 8) == 1;
+      EXPECT_EQ(again, step == 1);
+      front.save(place);
+      tierpilot_swap_segment_end(front.swap(), 1);
+    }
+    for (int layer = 0; layer < 2; ++layer) front.use_and_drop();
+    tierpilot_swap_begin(front.swap());
+    const auto said = front.said("step");
+    ASSERT_EQ(said["segments"].size(), 2U);
+    for (const auto& life : said["segments"]) {
+      EXPECT_EQ(life["again"], step == 1);
+      EXPECT_GE(life["ended_ns"], life["began_ns"]);
+      EXPECT_LE(life["ended_ns"], said["step_ns"]);
+    }
+    EXPECT_EQ(said["segments"][1]["place"], 2);
+    EXPECT_LE(said["segments"][0]["ended_ns"], said["segments"][1]["began_ns"]);
+  }
+}
+
 TEST(Session, WhatIsUnfinishedLeavesOnceItsThreadsOperatorIsFinished) {
   FrontEnd front("swap-all");
   auto* const swap = front.swap();
