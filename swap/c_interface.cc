@@ -190,8 +190,13 @@ tierpilot_swap_id tierpilot_swap_save(tierpilot_swap* swap, const tierpilot_swap
          .kind = storage->kind,
          .bytes = storage->bytes,
          .convolution_input = (storage->flags & TIERPILOT_SWAP_CONVOLUTION_INPUT) != 0},
-        static_cast<const std::byte*>(storage->data), storage->stream);
+        static_cast<const std::byte*>(storage->data), storage->stream,
+        (storage->flags & TIERPILOT_SWAP_UNFINISHED) == 0);
   });
+}
+
+void tierpilot_swap_finished(tierpilot_swap* swap) {
+  guarded(swap, [](Session& session) { session.finished(); });
 }
 
 const uint32_t* tierpilot_swap_news(tierpilot_swap* swap) {

@@ -84,10 +84,17 @@ json step_of(Session& session) {
                         {"back_ns", life.back_ns},
                         {"used_ns", life.used_ns},
                         {"ended_ns", life.ended_ns}});
+  json segments = json::array();
+  for (const auto& life : step.segments)
+    segments.push_back({{"place", life.place},
+                        {"began_ns", life.began_ns},
+                        {"ended_ns", life.ended_ns},
+                        {"again", life.again}});
   return {{"step_ns", step.step_ns},
           {"stall_ns", step.stall_ns},
           {"peak_bytes", step.peak_bytes},
-          {"storages", storages}};
+          {"storages", storages},
+          {"segments", segments}};
 }
 
 }  // namespace

@@ -44,6 +44,16 @@ Life* RunningStep::life_of(const Slot& slot) {
   return has(slot) && slot.save < life_.storages.size() ? &life_.storages[slot.save] : nullptr;
 }
 
+void RunningStep::segment_began(uint64_t place, bool again, int64_t now_ns) {
+  if (life_.segments.size() < kMostSaves)
+    life_.segments.push_back({.place = place, .began_ns = now_ns, .again = again});
+}
+
+void RunningStep::segment_ended(int64_t now_ns) {
+  if (!life_.segments.empty() && life_.segments.back().ended_ns < 0)
+    life_.segments.back().ended_ns = now_ns;
+}
+
 StepLife RunningStep::end(const StepEnd& seen) {
   ++number_;
   saves_.clear();

@@ -32,6 +32,9 @@ class RunningStep {
   // How the storage fares; nullptr: its step is over.
   Life* life_of(const Slot& slot);
 
+  void segment_began(uint64_t place, bool again, int64_t now_ns);
+  void segment_ended(int64_t now_ns);
+
   // Another step begins. How all storages of this one fared.
   StepLife end(const StepEnd& seen);
 

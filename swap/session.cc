@@ -76,6 +76,7 @@ void Session::finish_step() {
   ran_out_ = false;
   if (watch_.step().saves.empty()) {
     segments_.finish_unsaved(transfers_.link());
+    (void)step_.end({});
     see_to_states(with_states_of({.peak_bytes = watch_.most_held_bytes()}, statistics_.steps == 0));
     going_bytes_ = going_states();
     return watch_.begin(true);
@@ -152,15 +153,19 @@ bool Session::segment_begin(uint64_t place, int64_t input_bytes) {
   const bool no_saves = watch_.step().saves.empty();
   if (no_saves ? segments_.began_with(place) : step_.spent()) finish_step();
   if (!watch_.step().uses.empty()) return false;
-  return segments_.begin(place, input_bytes, watch_.computed_ns());
+  const bool again = segments_.begin(place, input_bytes, watch_.computed_ns());
+  step_.segment_began(place, again, watch_.since_begin_ns());
+  return again;
 }
 
 void Session::segment_end(bool possible) {
   const std::lock_guard lock(mutex_);
   segments_.end(possible, watch_.computed_ns());
+  step_.segment_ended(watch_.since_begin_ns());
 }
 
-Id Session::save(const SavedStorage& storage, const std::byte* data, ComputeDevice::Stream stream) {
+Id Session::save(const SavedStorage& storage, const std::byte* data, ComputeDevice::Stream stream,
+                 bool finished) {
   last_stream_ = stream;
   settle_to_measure();
   const std::lock_guard lock(mutex_);
@@ -181,9 +186,19 @@ Id Session::save(const SavedStorage& storage, const std::byte* data, ComputeDevi
   segments_.saved(storage.bytes);
   const auto id = slots_.add(storage.bytes, data, false, stream);
   step_.save(id, *slots_.find(id), storage, watch_.since_begin_ns());
-  if (advice.away) transfers_.copy_out(id);
+  if (!finished) unfinished_.add(id, advice.away);
+  if (finished && advice.away) transfers_.copy_out(id);
   mend();
   return id;
+}
+
+void Session::finished() {
+  const std::lock_guard lock(mutex_);
+  const Telling telling(*this);
+  for (const auto id : unfinished_.finish()) {
+    const auto* slot = slots_.find(id);
+    if (slot && slot->state == Slot::State::kHere && !slot->used) transfers_.copy_out(id);
+  }
 }
 
 // None of a step's: how long it stays away is not for the step's plan to say.
@@ -211,7 +226,8 @@ void Session::mend() {
     const auto id = step_.next_oldest();
     if (id == 0) return;
     const auto* slot = slots_.find(id);
-    if (slot && step_.has(*slot) && slot->state == Slot::State::kHere && !slot->used)
+    if (slot && step_.has(*slot) && slot->state == Slot::State::kHere && !slot->used &&
+        !unfinished_.leaves_later(id))
       transfers_.copy_out(id);
   }
 }
@@ -272,6 +288,7 @@ bool Session::drop(Id id) {
   const Telling telling(*this);
   auto* slot = slots_.find(id);
   if (!slot) return false;
+  unfinished_.forget(id);
   if (step_.spend(*slot) && step_.spent()) {
     passed(lock);
     slot = slots_.find(id);

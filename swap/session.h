@@ -19,6 +19,7 @@
 #include "swap/step_segments.h"
 #include "swap/step_watch.h"
 #include "swap/transfers.h"
+#include "swap/unfinished_saves.h"
 
 namespace tierpilot::swap {
 
@@ -40,7 +41,9 @@ class Session {
 
   // The functions of tierpilot_swap.h, where their contracts stand.
   void begin();
-  Id save(const SavedStorage& storage, const std::byte* data, ComputeDevice::Stream stream);
+  Id save(const SavedStorage& storage, const std::byte* data, ComputeDevice::Stream stream,
+          bool finished = true);
+  void finished();
   Id save_state(int64_t bytes, const std::byte* data, ComputeDevice::Stream stream);
   size_t left(Id* ids, size_t most);
   Where use(Id id);
@@ -113,6 +116,7 @@ class Session {
   StepWatch watch_;
   RunningStep step_;
   SlotTable slots_;
+  UnfinishedSaves unfinished_;
   KeptStates states_;
   OthersForecast others_;
   int64_t going_bytes_ = 0;  // of states, when the step began: still here, to leave

@@ -43,9 +43,17 @@ struct Life {
   int64_t saved_ns = 0, left_ns = -1, fetched_ns = -1, back_ns = -1, used_ns = -1, ended_ns = -1;
 };
 
+// One segment of a step's forward pass, likewise.
+struct SegmentLife {
+  uint64_t place = 0;
+  int64_t began_ns = 0, ended_ns = -1;
+  bool again = false;  // what it saved was dropped, to be computed again
+};
+
 struct StepLife {
   int64_t step_ns = 0, stall_ns = 0, peak_bytes = 0;
   std::vector<Life> storages{};
+  std::vector<SegmentLife> segments{};
 };
 
 }  // namespace tierpilot::swap

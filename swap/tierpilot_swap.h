@@ -56,7 +56,7 @@ typedef struct tierpilot_swap_settings {
 typedef struct tierpilot_swap_storage {
   uint64_t place;   /* stable from step to step and run to run: operator, layer, shape */
   uint32_t kind;    /* tensors of one layer type and operator have the same */
-  uint32_t flags;   /* TIERPILOT_SWAP_CONVOLUTION_INPUT, or TIERPILOT_SWAP_STATE */
+  uint32_t flags;   /* of TIERPILOT_SWAP_CONVOLUTION_INPUT, _STATE, _UNFINISHED */
   const void* data; /* stays valid and unchanged until the id is named by tierpilot_swap_left,
                        dropped, or asked for */
   int64_t bytes;
@@ -68,6 +68,9 @@ enum {
   /* No forward pass's: the program keeps it from one step to the next, as an optimiser its states.
    * It may be away until it is asked for, once; then it is dropped, and saved anew. */
   TIERPILOT_SWAP_STATE = 2,
+  /* The operator that saves it may still write it, until tierpilot_swap_finished: it leaves no
+   * sooner. */
+  TIERPILOT_SWAP_UNFINISHED = 4,
 };
 
 typedef uint32_t tierpilot_swap_id; /* 0: none */
@@ -87,6 +90,9 @@ void tierpilot_swap_begin(tierpilot_swap* swap);
 
 /* A forward pass saves a storage. The id stands for it until it is dropped; 0: not taken. */
 tierpilot_swap_id tierpilot_swap_save(tierpilot_swap* swap, const tierpilot_swap_storage* storage);
+
+/* The operators for which this thread has saved anything so far have returned. */
+void tierpilot_swap_finished(tierpilot_swap* swap);
 
 /* Where to read which calls have something to do, which costs less than to make them: bits of
  * TIERPILOT_SWAP_NEWS_, to be read atomically. Valid until the end; NULL after a fork. */

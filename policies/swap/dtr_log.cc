@@ -65,23 +65,38 @@ class DtrReader {
   explicit DtrReader(LineReader lines) : lines_(std::move(lines)) {}
 
   Result<Graph> read() {
+    const auto starts = skip_to_start();
+    if (!starts) return at_place(starts.error());
+    if (!*starts)
+      return wrong(
+          fmt::format("{}: has no line {{\"INSTRUCTION\":\"ANNOTATE\",\"ANNOTATION\":"
+                      "\"START\"}}, after which a log begins",
+                      lines_.path()));
     for (;;) {
       const auto line = next();
       if (!line) return at_place(line.error());
       if (line->is_null()) break;
       if (auto status = take(*line); !status) return at_place(status.error());
     }
-    if (!started_)
-      return wrong(
-          fmt::format("{}: has no line {{\"INSTRUCTION\":\"ANNOTATE\",\"ANNOTATION\":"
-                      "\"START\"}}, after which a log begins",
-                      lines_.path()));
     return builder_.take(std::filesystem::path(lines_.path()).filename().string());
   }
 
  private:
   tl::unexpected<Error> at_place(const Error& error) const {
     return fail(error.code, fmt::format("{}: {}", lines_.place(), error.message));
+  }
+
+  // Past the first line that says so, whatever the lines before it are; false: there is none.
+  Result<bool> skip_to_start() {
+    for (;;) {
+      const auto line = lines_.next();
+      if (!line) return tl::unexpected(line.error());
+      if (!*line) return false;
+      const auto parsed = json::parse(**line, nullptr, false);
+      if (parsed.is_object() && parsed.value("INSTRUCTION", json()) == "ANNOTATE" &&
+          parsed.value("ANNOTATION", json()) == "START")
+        return true;
+    }
   }
 
   // The next line that is not empty; null at the end.
@@ -111,7 +126,6 @@ class DtrReader {
     const auto kind = text_of(line, "INSTRUCTION");
     if (!kind) return tl::unexpected(kind.error());
     if (*kind == "ANNOTATE") return annotate(line);
-    if (!started_) return {};
     if (*kind == "COPY" || *kind == "COPY_FROM") return copy(line, *kind == "COPY");
     const auto name = text_of(line, "NAME");
     if (!name) return tl::unexpected(name.error());
@@ -125,8 +139,7 @@ class DtrReader {
   Status annotate(const json& line) {
     const auto what = text_of(line, "ANNOTATION");
     if (!what) return tl::unexpected(what.error());
-    if (*what == "START") started_ = true;
-    if (*what == "BACKWARD" && started_) builder_.backward();
+    if (*what == "BACKWARD") builder_.backward();
     return {};
   }
 
@@ -178,7 +191,6 @@ class DtrReader {
 
   LineReader lines_;
   GraphBuilder builder_;
-  bool started_ = false;
 };
 
 }  // namespace

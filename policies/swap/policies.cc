@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
 #include "policies/swap/belady.h"
 #include "policies/swap/bound/bound.h"
@@ -25,21 +27,35 @@ Outcome replay_score(const Graph& graph, const Score& score, const Limits& limit
   return run_step(graph, limits, manager);
 }
 
+// Of all that it has.
+Outcome mean_of(const std::vector<Outcome>& outcomes) {
+  auto mean = outcomes.front();
+  const auto average = [&](auto figure) {
+    int64_t sum = 0;
+    for (const auto& outcome : outcomes) sum += figure(outcome);
+    return sum / static_cast<int64_t>(outcomes.size());
+  };
+  mean.clock_ns = average([](const Outcome& outcome) { return outcome.clock_ns; });
+  mean.peak_bytes = average([](const Outcome& outcome) { return outcome.peak_bytes; });
+  for (const auto count : {&Counts::evictions, &Counts::recomputations, &Counts::recomputed_ns,
+                           &Counts::swaps_out, &Counts::swaps_in, &Counts::bytes_out,
+                           &Counts::bytes_in, &Counts::stalls, &Counts::stall_ns})
+    mean.counts.*count = average([&](const Outcome& outcome) { return outcome.counts.*count; });
+  return mean;
+}
+
 // The mean of the draws that got through; failed when none did.
 Replayed replay_random(const Graph& graph, const PolicyInfo& info, const ReplaySettings& settings) {
-  Replayed result{.policy = info, .runs = 0};
-  int64_t clock_ns = 0;
+  std::vector<Outcome> done;
+  Outcome failed;
   for (int run = 0; run < kRandomRuns; ++run) {
     auto outcome = replay_score(graph, *score_by_name(info.name), settings.limits,
                                 derived_seed(settings.seed + run, "h_rand"));
-    if (!outcome.done && result.runs > 0) continue;
-    result.outcome = outcome;
-    if (!outcome.done) continue;
-    ++result.runs;
-    clock_ns += outcome.clock_ns;
+    (outcome.done ? done.emplace_back() : failed) = std::move(outcome);
   }
-  if (result.runs > 0) result.outcome.clock_ns = clock_ns / result.runs;
-  return result;
+  return {.policy = info,
+          .outcome = done.empty() ? failed : mean_of(done),
+          .runs = static_cast<int>(done.size())};
 }
 
 Replayed replay_planned(const Graph& graph, const PolicyInfo& info, size_t work,

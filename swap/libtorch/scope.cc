@@ -118,6 +118,7 @@ Scope::Scope(const ScopeSettings& settings) : outer_(libtorch::active_keeper()) 
 }
 
 Scope::~Scope() {
+  pool_->finish();
   libtorch::activate(outer_);
 }
 

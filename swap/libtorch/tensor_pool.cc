@@ -1,6 +1,7 @@
 #include "swap/libtorch/tensor_pool.h"
 
 #include <ATen/ATen.h>
+#include <ATen/SequenceNumber.h>
 #include <pthread.h>
 
 #include <array>
@@ -81,18 +82,37 @@ std::optional<Handle> TensorPool::save(const at::Tensor& tensor) {
   return handle;
 }
 
+// Nodes of the graph are numbered by thread: an operator makes its own before it saves anything.
+void TensorPool::finish_others(uint64_t node) {
+  const auto found = unfinished_.find(std::this_thread::get_id());
+  if (found == unfinished_.end() || found->second == node) return;
+  unfinished_.erase(found);
+  tierpilot_swap_finished(core_);
+}
+
+void TensorPool::finish() {
+  if (forked()) return;
+  const std::lock_guard lock(mutex_);
+  finish_others(0);
+}
+
 // nullptr: it is not taken.
 std::shared_ptr<Stored> TensorPool::enter(const at::Tensor& tensor) {
   backward_ = false;
   auto stored = std::make_shared<Stored>(tensor);
   const auto [place, kind] = places_.of(tensor);
+  const auto node = at::sequence_number::peek();
+  finish_others(node);
+  // Some operators fill what they save of their inputs, but nothing that has a gradient.
+  const bool unfinished = !tensor.requires_grad();
   const tierpilot_swap_storage said{.place = place,
                                     .kind = kind,
-                                    .flags = 0,
+                                    .flags = unfinished ? TIERPILOT_SWAP_UNFINISHED : uint32_t{0},
                                     .data = tensor.storage().data(),
                                     .bytes = stored->bytes()};
   stored->id = tierpilot_swap_save(core_, &said);
   if (stored->id == 0) return nullptr;
+  if (unfinished) unfinished_[std::this_thread::get_id()] = node;
   by_id_[stored->id] = stored;
   live_[stored->key()] = stored;
   return stored;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <unordered_map>
 
 #include "swap/libtorch/keeper.h"
@@ -37,6 +38,8 @@ class TensorPool final : public Keeper, public std::enable_shared_from_this<Tens
   // As it was saved. Throws c10::Error where it was changed in place, or is lost.
   at::Tensor get(Handle& handle);
   void drop(Handle& handle);
+  // No operator runs on this thread.
+  void finish();
 
   // The device had no room.
   void failed() { tierpilot_swap_failed(core_); }
@@ -48,6 +51,7 @@ class TensorPool final : public Keeper, public std::enable_shared_from_this<Tens
 
  private:
   std::shared_ptr<Stored> enter(const at::Tensor& tensor);
+  void finish_others(uint64_t node);
   at::Tensor bring(Handle& handle);
   void reap();
   void stay(Stored& stored);
@@ -64,6 +68,7 @@ class TensorPool final : public Keeper, public std::enable_shared_from_this<Tens
   Segments segments_;
   std::mutex mutex_;
   Places places_;
+  std::unordered_map<std::thread::id, uint64_t> unfinished_;  // the node whose saves may be
   std::unordered_map<tierpilot_swap_id, std::shared_ptr<Stored>> by_id_;
   std::map<Stored::Key, std::shared_ptr<Stored>> live_;
   bool backward_ = false;  // something was asked for since the last save

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -63,6 +64,25 @@ Status check_found_tiers(const Options& options) {
   // If nothing is said of a device, it may train on a GPU, and leave for this host's memory.
   if (found || (options.device.empty() && swap::open_device("cuda"))) return {};
   return tl::unexpected(found.error());
+}
+
+// What is wrong with a file to be written at the end of a training; empty: nothing. A plan file is
+// replaced by a new one beside it, a report appended to.
+std::string file_fault(const std::string& said, bool replaced) {
+  constexpr int kMostLinks = 40;
+  auto path = fs::absolute(said);
+  std::error_code error;
+  for (int links = 0; links < kMostLinks && fs::is_symlink(path, error); ++links)
+    path = path.parent_path() / fs::read_symlink(path, error);
+  const auto there = fs::status(path, error);
+  const auto folder = path.parent_path().string();
+  if (!fs::exists(there) && !fs::is_directory(folder, error))
+    return fmt::format("'{}': there is no folder '{}'", said, folder);
+  if (fs::is_directory(there) || (replaced && fs::exists(there) && !fs::is_regular_file(there)))
+    return fmt::format("'{}' is no plain file: name another one", said);
+  const bool usable = fs::exists(there) && !replaced ? access(path.c_str(), W_OK) == 0
+                                                     : access(folder.c_str(), W_OK | X_OK) == 0;
+  return usable ? "" : fmt::format("'{}' cannot be written: {}", said, std::strerror(errno));
 }
 
 // What a word of Python's command line is: options, one whose value follows, the program, or what
@@ -183,7 +203,8 @@ int main(int argc, char** argv) {
   run_command
       ->add_option("--report", options.report,
                    "append statistics to it at the end, a JSON object a process")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check([](const std::string& file) { return file_fault(file, false); });
   run_command->add_flag("--recompute", options.recompute,
                         "let blocks of the model be computed again where that is cheaper");
   auto* states = run_command->add_flag(
@@ -193,7 +214,8 @@ int main(int argc, char** argv) {
   run_command
       ->add_option("--plan-file", options.plans,
                    "start from what an earlier run learned, and keep what this one does")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check([](const std::string& file) { return file_fault(file, true); });
   run_command->add_option("command", options.command, "the program and its arguments, after --")
       ->required();
   run_command->callback([&] {

@@ -97,6 +97,11 @@ std::vector<Table> task_tables(const ordered_json& task) {
                                   {"of", "/iterations", Format::kNumber},
                                   {"Samples", "/samples", Format::kNumber},
                                   {"Loss", "/loss", Format::kNumber}}});
+  if (!task["progress"].empty() && !task["progress"].back()["measures"].empty())
+    tables.push_back(
+        {.title = "Measures, as it said them then",
+         .rows = fmt::format("/task/progress/{}/measures", task["progress"].size() - 1),
+         .columns = {{"MEASURE", "/name"}, {"VALUE", "/text"}}});
   for (auto& table : checkpoint_tables(task)) tables.push_back(std::move(table));
   if (!task["served"].is_null())
     tables.push_back(
@@ -163,9 +168,16 @@ void add_readable(ordered_json& task) {
                                    (use["write"] == true ? " (write)" : ""));
 }
 
+// In the measures' units; for tables only.
+void add_measure_texts(ordered_json& task) {
+  if (task["progress"].empty()) return;
+  for (auto& measure : task["progress"].back()["measures"]) measure["text"] = measure_text(measure);
+}
+
 int print_task(Context& context, wire::Task::Reader reader) {
   auto task = task_json(reader);
   if (!context.output.json && task["spec"].is_object()) add_readable(task);
+  if (!context.output.json) add_measure_texts(task);
   auto tables = task_tables(task);
   if (!context.output.json)
     for (auto& table : kept_back_tables(task, system_clock().wall_ms()))

@@ -1,7 +1,9 @@
 #include "tools/tierctl/task_view.h"
 
+#include "base/bytes.h"
 #include "tools/cluster/duration.h"
 #include "tools/cluster/message_json.h"
+#include "tools/output/format.h"
 
 namespace tierpilot::tierctl {
 
@@ -35,6 +37,18 @@ Table unit_share_table(const ordered_json& share) {
 }
 
 }  // namespace
+
+std::string measure_text(const ordered_json& measure) {
+  const auto& value = measure["value"];
+  if (!value.is_number()) return "-";
+  const auto number = value.get<double>();
+  const auto name = "_" + measure["name"].get<std::string>() + "_";
+  constexpr double kMost = 1e18;
+  if (name.find("_bytes_") != name.npos && number >= 0 && number < kMost)
+    return format_bytes(static_cast<uint64_t>(number));
+  if (name.ends_with("_ns_") && number >= 0) return format_duration_ns(number);
+  return format_number(number);
+}
 
 ordered_json task_json(wire::Task::Reader task) {
   auto json = message_json(task);

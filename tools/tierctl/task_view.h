@@ -25,6 +25,8 @@ std::vector<Table> kept_back_tables(nlohmann::ordered_json& task, int64_t now_ms
 // What an elastic task has of its node, and what those have that it shares it with.
 std::vector<Table> checkpoint_tables(const nlohmann::ordered_json& task);
 std::vector<Table> share_tables(const nlohmann::ordered_json& task);
+// The value of a measure that the job reports: its name may say that it is bytes or nanoseconds.
+std::string measure_text(const nlohmann::ordered_json& measure);
 bool has_ended(wire::Task::Reader task);
 
 }  // namespace tierpilot::tierctl

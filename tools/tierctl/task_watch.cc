@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "tools/cluster/duration.h"
 #include "tools/cluster/message_json.h"
+#include "tools/output/format.h"
 #include "tools/tierctl/object.h"
 #include "tools/tierctl/task_view.h"
 
@@ -37,7 +38,11 @@ std::string progress_text(const ordered_json& series) {
   if (const auto all = last["iterations"].get<uint64_t>(); all > 0)
     text += fmt::format(" of {} ({:.0f} %)", all, 100.0 * last["iteration"].get<double>() / all);
   if (last["loss"].is_number()) text += fmt::format(", loss {:.4g}", last["loss"].get<double>());
-  return text + time_left(*first, last);
+  text += time_left(*first, last);
+  for (const auto& measure : last["measures"])
+    text += fmt::format(", {} {}", printable(measure["name"].get<std::string>()),
+                        measure_text(measure));
+  return text;
 }
 
 // Of an elastic task.

@@ -1,10 +1,12 @@
 #include "tools/tiertool/swap_record.h"
 
 #include <fmt/format.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -34,56 +36,80 @@ Result<fs::path> python_boot() {
               "the Python module tierpilot is not beside this program: reinstall it");
 }
 
-// Only between fork and exec.
-[[noreturn]] void become(const RecordCommand& command, const fs::path& boot, const fs::path& log) {
+// Where to put the log: what a link names, as far as it goes.
+Result<fs::path> place_of(const std::string& said) {
+  constexpr int kMostLinks = 40;
+  auto log = fs::absolute(said);
+  std::error_code error;
+  for (int links = 0; links < kMostLinks && fs::is_symlink(log, error); ++links)
+    log = log.parent_path() / fs::read_symlink(log, error);
+  const auto there = fs::status(log, error);
+  if (fs::exists(there) && !fs::is_regular_file(there))
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}: it is no plain file: name another one with --log", log.native()));
+  if (fs::is_directory(log.parent_path(), error)) return log;
+  return fail(ErrorCode::kNotFound,
+              fmt::format("{}: there is no folder {}", log.native(), log.parent_path().native()));
+}
+
+// For what this process starts.
+void tell_recorder(const RecordCommand& command, const fs::path& boot, const fs::path& log) {
   const char* path = std::getenv("PYTHONPATH");
   setenv("PYTHONPATH", (boot.string() + (path && *path ? ":" + std::string(path) : "")).c_str(), 1);
   setenv("TIERPILOT_SWAP_RECORD", log.c_str(), 1);
   setenv("TIERPILOT_SWAP_RECORD_STEP", std::to_string(command.step).c_str(), 1);
   unsetenv("TIERPILOT_SWAP_BUDGET");
-  std::vector<char*> arguments;
-  for (const auto& word : command.command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  execvp(arguments[0], arguments.data());
-  fmt::print(stderr, "'{}' cannot be started: {}\n", command.command.front(),
-             fmt::string_view(std::strerror(errno)));
-  _exit(127);
 }
 
 // Its exit code; 128 and more: a signal.
-Result<int> run(const RecordCommand& command, const fs::path& boot, const fs::path& log) {
-  const pid_t child = fork();
-  if (child < 0) return fail_errno(errno, "fork");
-  if (child == 0) become(command, boot, log);
+Result<int> run(const RecordCommand& command) {
+  std::vector<char*> arguments;
+  for (const auto& word : command.command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  if (const int error =
+          posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ))
+    return fail(ErrorCode::kNotFound,
+                fmt::format("'{}' cannot be started: {}", arguments[0], std::strerror(error)));
+  // Ctrl-C is for the program: what it has recorded by then is a step.
+  std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGQUIT, SIG_IGN);
   int status = 0;
   while (waitpid(child, &status, 0) < 0)
     if (errno != EINTR) return fail_errno(errno, "waiting for " + command.command.front());
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+// Puts what was recorded where it is to be; an older log does not stay to be taken for this one's.
+Status put_in_place(const fs::path& recorded, const fs::path& log, const RecordCommand& command,
+                    int code) {
+  std::error_code error;
+  if (fs::exists(recorded, error)) {
+    fs::rename(recorded, log, error);
+    if (!error) return {};
+    return fail(ErrorCode::kUnavailable, fmt::format("{}: {}: the step is in {}", log.native(),
+                                                     error.message(), recorded.native()));
+  }
+  fs::remove(log, error);
+  return fail(ErrorCode::kNotFound,
+              fmt::format("'{}' ended with {} and no step was recorded: it has to be a Python "
+                          "program that trains with PyTorch for at least {} steps (--step), and a "
+                          "folder to which it may write {}",
+                          command.command.front(), code, command.step, log.native()));
+}
+
 int record(const Context& context, const RecordCommand& command) {
   const auto boot = python_boot();
   if (!boot) return print_error(context.output, boot.error());
-  const auto log = fs::absolute(command.log);
-  std::error_code error;
-  if (!fs::is_directory(log.parent_path(), error))
-    return print_error(context.output,
-                       {ErrorCode::kNotFound, fmt::format("{}: there is no folder {}", log.native(),
-                                                          log.parent_path().native())});
-  fs::remove(log, error);  // an older one would be taken for this one's
-  if (error)
-    return print_error(context.output,
-                       {ErrorCode::kInvalid, fmt::format("{}: {}", log.native(), error.message())});
-  const auto code = run(command, *boot, log);
+  const auto place = place_of(command.log);
+  if (!place) return print_error(context.output, place.error());
+  const auto& log = *place;
+  const fs::path recorded = fmt::format("{}.{}.recording", log.native(), getpid());
+  tell_recorder(command, *boot, recorded);
+  const auto code = run(command);
   if (!code) return print_error(context.output, code.error());
-  if (!fs::exists(log, error))
-    return print_error(
-        context.output,
-        {ErrorCode::kNotFound,
-         fmt::format("'{}' ended with {} and no step was recorded: it has to be a Python program "
-                     "that trains with PyTorch for at least {} steps (--step), and a folder to "
-                     "which it may write {}",
-                     command.command.front(), *code, command.step, log.native())});
+  const auto placed = put_in_place(recorded, log, command, *code);
+  if (!placed) return print_error(context.output, placed.error());
   const auto graph = swap::read_dtr_log(log);
   if (!graph) return print_error(context.output, graph.error());
   const auto base = swap::baseline(*graph);

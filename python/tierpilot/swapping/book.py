@@ -1,7 +1,8 @@
 """Which saved storage has which number in libtierpilot-swap, and which of them a tensor that is saved is part of."""
 
-from .core import MEMORY_NEWS
+from .core import MEMORY_NEWS, UNFINISHED
 from .endings import Owner
+from .engine import Unfinished, nodes_so_far
 from .saved import Counter, Dropped, Handle, Stored, Untouched
 from .storages import Layout
 
@@ -13,6 +14,7 @@ class Book(Owner):
         super().__init__(used_handle)
         self._by_number = {}
         self._live = {}  # the latest of each storage, by its address
+        self._unfinished = Unfinished()
 
     def _saved(self, tensor, root, maker, storage, size):
         key = storage._cdata
@@ -35,11 +37,25 @@ class Book(Owner):
     def _saving(self, stored, tensor, maker):
         """For a loop that takes one number."""
         place, kind, flags = self._places.of(tensor, maker)
+        unfinished = self._unfinished
+        if maker is None or unfinished.node is not None:
+            node = nodes_so_far()
+            if node != unfinished.node:
+                self._finish(unfinished)
+            if maker is None:  # operators fill nothing that has a gradient
+                unfinished.node = node
+                flags |= UNFINISHED
         if self._news.value & MEMORY_NEWS:
             self._tell_memory()
         stream = self._current_stream() if self._streams else 0
         stored.address = stored.storage.data_ptr()
         return self._core.saving(place, kind, flags, stored.address, stored.size, stream)
+
+    def _finish(self, unfinished):
+        """Its operator has returned."""
+        if unfinished.node is not None:
+            self._core.finished()
+            unfinished.node = None
 
     def _another(self, stored, tensor, root, maker):
         """Of a storage that was saved before; None: its content is another one now, or may be."""

@@ -10,7 +10,7 @@ import sys
 import warnings
 
 HERE, AWAY, COMING, LOST = range(4)
-CONVOLUTION_INPUT, STATE = 1, 2
+CONVOLUTION_INPUT, STATE, UNFINISHED = 1, 2, 4
 LEFT_NEWS, AHEAD_NEWS, MEMORY_NEWS, STATES_NEWS = 1, 2, 4, 8
 GIVEN = 0  # a budget: this process's part of that in TIERPILOT_SWAP_BUDGET
 _MOST_IDS = 64
@@ -34,7 +34,7 @@ class _Settings(ctypes.Structure):
 _STORAGE = struct.Struct("=QIIQqQ")
 _write_storage = _STORAGE.pack_into
 # They wait for nothing: keeping the interpreter's lock costs less than giving it up and taking it again.
-_QUICK = ("save", "use", "ahead", "drop")
+_QUICK = ("save", "finished", "use", "ahead", "drop")
 
 
 def _library():
@@ -57,6 +57,7 @@ def _library():
         ("news", ctypes.c_void_p, [pointer]),
         ("memory", None, [pointer, ctypes.c_int64, ctypes.c_int64]),
         ("save", number, [pointer, pointer]),
+        ("finished", None, [pointer]),
         ("left", size, [pointer, ids, size]),
         ("use", ctypes.c_int, [pointer, number]),
         ("ahead", size, [pointer, ids, size]),
@@ -160,12 +161,14 @@ class Core:
         self._storage = ctypes.create_string_buffer(_STORAGE.size)
         self._left_numbers, self._ahead_numbers = ((ctypes.c_uint32 * _MOST_IDS)() for _ in range(2))
         self.named = []  # numbers that `left` has named, until whoever asked has let go of each
-        for name in ("save", "use", "fetch", "wait", "release", "held", "drop", "left", "ahead"):
+        for name in ("save", "use", "fetch", "wait", "release", "held", "drop", "left", "ahead", "finished"):
             # With a GPU they wait for it now and then.
             of = quick if name in _QUICK and device == "cpu" else library
             setattr(self, "_" + name, getattr(of, "tierpilot_swap_" + name))
         self.budget_bytes = budget or self.describe("statistics")["budget_bytes"]
-        self.use, self.drop = (functools.partial(of, self._handle) for of in (self._use, self._drop))
+        self.use, self.drop, self.finished = (
+            functools.partial(of, self._handle) for of in (self._use, self._drop, self._finished)
+        )
         # What a loop takes it has, where signal handlers run behind calls: they may raise something.
         self._saves = iter(functools.partial(self._save, self._handle, self._storage), None)
         self._lefts = iter(functools.partial(self._left, self._handle, self._left_numbers, _MOST_IDS), None)

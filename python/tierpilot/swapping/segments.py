@@ -9,6 +9,8 @@ import weakref
 import torch
 from torch.nn import Module, ModuleList, Sequential
 
+from . import program_hooks
+from .engine import in_backward, traced
 from .recompute import recomputing
 
 _SEQUENCES = (Sequential, ModuleList)
@@ -103,7 +105,8 @@ class Segments:
         return given
 
     def _segment(self, name, modules, work, inputs, named):
-        if not torch.is_grad_enabled() or recomputing() or not self._busy.acquire(blocking=False):
+        # What the program itself computes again in a backward pass is none of a step's.
+        if not torch.is_grad_enabled() or recomputing() or in_backward() or not self._busy.acquire(blocking=False):
             return work(*inputs, **named)
         try:
             return self._run(name, modules, work, inputs, named)
@@ -130,16 +133,12 @@ def place_of(name, modules, tensors):
     )
 
 
-def _traced():
-    """By torch.jit, which has to see a model as it is."""
-    return torch._C._get_tracing_state() is not None
-
-
 class Calls:
     """Calls of modules, as long as any Swap wants to see them: `active` gives this thread's Segments."""
 
     def __init__(self, active):
         self._active = active
+        self._hooks = program_hooks.Watch()
         self._users = 0
         self._lock = threading.Lock()
 
@@ -154,7 +153,7 @@ class Calls:
 
             def called(module, *inputs, **named):
                 segments = active()
-                if segments is None or _traced():
+                if segments is None or traced():
                     return call(module, *inputs, **named)
                 outer = getattr(depth, "inside", False)
                 if not outer and module.training and torch.is_grad_enabled():
@@ -170,17 +169,19 @@ class Calls:
             @functools.wraps(forward)  # what compiles the source finds PyTorch's
             def passed(module, input):  # noqa: A002: as PyTorch calls it
                 segments = active()
-                if segments is None or _traced():
+                if segments is None or traced():
                     return forward(module, input)
                 return segments.sequence(module, input, forward)
 
             Module.__call__, Sequential.forward = called, passed
+            self._hooks.begin()
 
     def unwatch(self):
         with self._lock:
             self._users -= 1
             if self._users == 0:
                 Module.__call__, Sequential.forward = self._call, self._forward
+                self._hooks.end()
 
 
 _here = threading.local()
@@ -188,7 +189,8 @@ _here = threading.local()
 
 def _active():
     stack = getattr(_here, "stack", None)
-    return stack[-1] if stack else None
+    segments, depth = stack[-1] if stack else (None, 0)
+    return segments if depth == program_hooks.depth() else None
 
 
 _calls = Calls(_active)
@@ -196,8 +198,8 @@ _calls = Calls(_active)
 
 def enter(segments):
     """From now on this thread's calls of modules are theirs, until `leave`."""
-    _here.stack = [*getattr(_here, "stack", ()), segments]
     _calls.watch()
+    _here.stack = [*getattr(_here, "stack", ()), (segments, program_hooks.depth())]
 
 
 def leave():

@@ -13,6 +13,7 @@ from . import core, devices, processes, segments, steps
 from .book import Book
 from .block_state import BlockState
 from .core import AHEAD_NEWS, LEFT_NEWS, MEMORY_NEWS
+from .engine import traced, untraced
 from .optimisers import States
 from .places import Places, number_of
 from .randomness import random_states, set_random_states
@@ -83,6 +84,7 @@ class Swap(Book):
         if self._segments:
             segments.leave()
         with self._lock:
+            self._finish(self._unfinished)
             self._inside -= 1
             if self._inside == 0:
                 self._places.unwatch()
@@ -109,6 +111,8 @@ class Swap(Book):
             set_random_states(random)
 
     def _pack(self, tensor):
+        if traced():
+            return untraced(Untouched, tensor)
         maker, base = tensor.grad_fn, tensor._base
         if self._forked or not swappable(tensor, maker, base):
             return Untouched(tensor)

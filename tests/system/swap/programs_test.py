@@ -252,8 +252,11 @@ print(model[0].weight.grad.sum().item(), sys.argv[1:])
 
     def test_a_report_that_cannot_be_written_is_a_warning(self):
         with tempfile.TemporaryDirectory() as folder:
+            goes = os.path.join(folder, "none")
+            os.mkdir(goes)
+            self.SCRIPT += f"import os; os.rmdir({goes!r})"
             swapped = self.run_it(
-                PROGRAM, "run", "--budget", BIG, "--tiers", "memory=64MiB", "--report", os.path.join(folder, "none", "report"), "--"
+                PROGRAM, "run", "--budget", BIG, "--tiers", "memory=64MiB", "--report", os.path.join(goes, "report"), "--"
             )
         self.assertEqual(swapped.returncode, 0)
         self.assertRegex(swapped.stderr, "report cannot be written: .*No such file.*none/report")
@@ -347,6 +350,25 @@ thread.join()
                 ended = self.run_it(PROGRAM, "run", *said, "--", **before)
                 self.assertEqual((ended.returncode, ended.stdout), (2, ""), budget)
                 self.assertIn("--budget", ended.stderr)
+
+    def test_files_that_cannot_be_written_are_told_before_the_start(self):
+        with tempfile.TemporaryDirectory() as folder:
+            fifo, file, loop = (os.path.join(folder, name) for name in ("fifo", "file", "loop"))
+            os.mkfifo(fifo)
+            with open(file, "w", encoding="utf-8"):
+                pass
+            os.symlink("none/there", loop)
+            for option, path in [
+                ("--report", folder), ("--plan-file", folder), ("--plan-file", fifo),
+                *((option, os.path.join(under, "it")) for option in ("--report", "--plan-file")
+                  for under in (os.path.join(folder, "none"), file)),
+                ("--report", loop), ("--plan-file", loop),
+            ]:
+                ended = self.run_it(PROGRAM, "run", "--budget", BIG, option, path, "--")
+                self.assertEqual((ended.returncode, ended.stdout), (2, ""), path)
+                self.assertIn(option, ended.stderr)
+                self.assertIn(path, ended.stderr)
+            self.assertEqual(sorted(os.listdir(folder)), ["fifo", "file", "loop"])
 
     def test_a_directory_that_is_memory_is_warned_of(self):
         if not os.path.isdir("/dev/shm"):

@@ -69,12 +69,51 @@ def check_ctrl_c():
     check(not any(map(is_there, trainings)), "trainings are left after Ctrl-C")
 
 
+def check_view():
+    """The line of a step has what the step waited, not what all did."""
+    sys.path.insert(0, DEMO)
+    from race import Racer
+    from view import View
+
+    class Training:
+        failed, peak_bytes = None, 1 << 20
+
+    racer, view = Racer("swap", Training), View(1 << 30)
+    for number, stall_ms in enumerate((300, 500, 500)):
+        racer.steps.append({"seconds": 1.0, "swap": {"stall_ns": stall_ms * 10**6}})
+        line = view._row(number, racer)
+        check(line.endswith(f"stalled {(300, 200, 0)[number]} ms"), line)
+
+
+def check_picture():
+    """From the first save to the end of the step, with what is computed again."""
+    sys.path.insert(0, DEMO)
+    from picture import picture
+
+    life = {"bytes": 8, "saved_ns": 2000, "left_ns": -1, "fetched_ns": -1, "back_ns": -1, "ended_ns": 3000}
+    step = {"step_ns": 3000, "storages": [life], "segments": [
+        {"began_ns": 2500, "ended_ns": 2750, "again": True}, {"began_ns": 2750, "ended_ns": 3000, "again": False}]}
+
+    def drawn(step):
+        bars = xml.dom.minidom.parseString(picture(step, "of a test")).getElementsByTagName("rect")
+        return [(float(bar.getAttribute("x")), float(bar.getAttribute("width")), title[0].firstChild.data)
+                for bar in bars if (title := bar.getElementsByTagName("title"))]
+
+    stored, again = drawn(step)
+    check(stored[:2] == (20, 920) and "storage 0" in stored[2], f"a storage from its save on: {stored}")
+    check(again[:2] == (480, 230) and "segment 0" in again[2], f"a segment that is computed again: {again}")
+    check(len(drawn({"step_ns": 3000, "storages": [life]})) == 1, "a step without segments")
+    check(drawn({"step_ns": 3000, "storages": []}) == [], "a step without saves")
+
+
 def main():
     try:
         import torch  # noqa: F401
     except ImportError as error:
         print(f"skipped: no PyTorch for {sys.executable}: {error}")
         sys.exit(77)
+    check_view()
+    check_picture()
     with tempfile.TemporaryDirectory() as folder:
         report, drawn = pathlib.Path(folder) / "swap.json", pathlib.Path(folder) / "swap.svg"
         ended = run("--batch=64", "--budget=1GiB", "--seconds=0", f"--json={report}", f"--svg={drawn}")

@@ -114,6 +114,35 @@ class Recompute(Case):
         self.assertTrue(torch.equal(gradient(True), plain))
         self.assertGreater(swap.statistics()["copies_in"], before)
 
+    def test_blocks_that_the_program_computes_again_itself(self):
+        from torch.utils.checkpoint import checkpoint
+
+        class Mixed(torch.nn.Module):
+            def __init__(self, which, **how):
+                super().__init__()
+                torch.manual_seed(4)
+                self.blocks = torch.nn.ModuleList(Block(False) for _ in range(6))
+                for block in self.blocks:
+                    block.norm = torch.nn.LayerNorm(64)  # no means, which would be counted twice
+                self.which, self.how = which, how
+
+            def forward(self, x):
+                for number, block in enumerate(self.blocks):
+                    work = (lambda y, block=block: block(y.tanh()).exp()) if number == 2 else block
+                    x = checkpoint(work, x, **self.how) if number in self.which else block(x)
+                return x
+
+        for which in ((0,), range(6), (0, 2, 4), (1, 2, 3, 5)):
+            for how in ({"use_reentrant": False}, {}):
+                if how or 0 not in which:  # the latter needs an input with a gradient
+                    plain = run(None, Mixed(which, **how))
+                    with self.subTest(which=which, how=how):
+                        self.same(run(Swap(BIG, "checkpoint"), Mixed(which, **how)), plain)
+                        with Swap(BIG, "checkpoint") as swap:  # around the backward passes too
+                            self.same(run(None, Mixed(which, **how)), plain)
+                        # All but the first step's that are not the program's.
+                        self.assertEqual(swap.statistics()["recomputed_segments"], 5 * (6 - len(which)))
+
     def test_a_graph_that_is_kept_is_computed_again_each_time(self):
         model = torch.nn.Sequential(*[Block() for _ in range(3)])
         swap = Swap(BIG, "checkpoint")

@@ -132,6 +132,48 @@ class Record(unittest.TestCase):
         self.assertIn("/no/such/folder", ended.stderr)
         self.assertNotIn("it ran", ended.stdout)
 
+    def test_an_older_log_is_there_until_the_program_has_ended(self):
+        with open(self.log, "w", encoding="utf-8") as file:
+            file.write("of an earlier run\n")
+        looks = f"print(open({self.log!r}).read(), flush=True)\n"
+        ended = self.record(looks + PROGRAM + looks)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertEqual(ended.stdout.count("of an earlier run"), 2)
+        self.assertIn("INSTRUCTION", self.lines()[0])
+        self.assertEqual(os.listdir(os.path.dirname(self.log)), ["step.dtr"])
+
+    def test_what_cannot_be_started_replaces_nothing(self):
+        with open(self.log, "w", encoding="utf-8") as file:
+            file.write("of an earlier run\n")
+        missing = run(TIERTOOL, "swap", "record", "--log", self.log, "--", "/no/such/program")
+        self.assertIn("/no/such/program", missing.stderr)
+        with open(self.log, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "of an earlier run\n")
+
+    def test_what_is_no_plain_file_is_refused_and_stays(self):
+        folder = os.path.dirname(self.log)
+        fifo, empty, link = (os.path.join(folder, name) for name in ("fifo", "empty", "link"))
+        os.mkfifo(fifo)
+        os.mkdir(empty)
+        os.symlink("fifo", link)
+        for self.log in (fifo, empty, link):
+            ended = self.record("print('it ran')")
+            self.assertNotEqual(ended.returncode, 0)
+            self.assertIn("no plain file", ended.stderr)
+            self.assertNotIn("it ran", ended.stdout)
+        self.assertEqual(sorted(os.listdir(folder)), ["empty", "fifo", "link"])
+
+    def test_a_link_is_followed(self):
+        folder = os.path.dirname(self.log)
+        os.mkdir(os.path.join(folder, "kept"))
+        os.symlink("kept/real.dtr", self.log)
+        for _ in range(2):  # to what is to be, and to what is there
+            ended = self.record(PROGRAM)
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            self.assertTrue(os.path.islink(self.log))
+            self.assertIn("INSTRUCTION", self.lines()[0])
+        self.assertEqual(os.listdir(os.path.join(folder, "kept")), ["real.dtr"])
+
     def test_its_end_is_the_programs(self):
         self.assertEqual(self.record(PROGRAM + "\nraise SystemExit(7)").returncode, 7)
         missing = run(TIERTOOL, "swap", "record", "--log", self.log, "--", "/no/such/program")

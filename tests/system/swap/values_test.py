@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """tierpilot.swap with a real PyTorch: values never change, whatever leaves memory."""
+import contextlib
 import os
 import tempfile
 import time
@@ -25,6 +26,53 @@ class Values(Case):
                         self.assertGreater(said["copies_out"], 20)
                         self.assertGreater(said["copies_in"], 20)
                     self.assertEqual(used(swap), 0)
+
+    def test_what_an_operator_fills_after_it_has_saved_it(self):
+        def gradients(swap):
+            torch.manual_seed(3)
+            layer, x = torch.nn.Linear(256, 256), torch.randn(1024, 256)
+            found = []
+            for _ in range(4):
+                layer.zero_grad()
+                with swap:
+                    y = torch.nn.functional.rrelu(layer(x), training=True)
+                    # A slope for each, which the program gives; saved twice by another operator behind that.
+                    slopes = torch.empty_like(y)
+                    y = torch._C._nn.rrelu_with_noise(y * 2, slopes, 0.1, 0.3, True)
+                    (y * slopes * slopes).square().mean().backward()
+                found.append([layer.weight.grad.clone()])
+            return found
+
+        plain = gradients(contextlib.nullcontext())
+        for policy in ("swap-all", "swap", "checkpoint"):
+            for budget in (BIG, "1MiB"):
+                with self.subTest(policy=policy, budget=budget), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    self.same(gradients(Swap(budget, policy, "memory=256MiB")), plain)
+
+    def test_one_operator_that_saves_a_tensor_twice(self):
+        class Twice(torch.autograd.Function):
+            @staticmethod
+            def forward(run, x):
+                mask = (x > 0).float()
+                run.save_for_backward(mask, mask, mask[:512])
+                return x * mask
+
+            @staticmethod
+            def backward(run, gradient):
+                mask, again, half = run.saved_tensors
+                return gradient * mask * again * torch.cat((half, mask[512:]))
+
+        def gradient(swap):
+            x = torch.randn(1024, 256, generator=torch.Generator().manual_seed(3), requires_grad=True)
+            with swap:
+                y = Twice.apply(Twice.apply(x * 2).exp()).sum()
+            return torch.autograd.grad(y, x)
+
+        swap = Swap(BIG, "swap-all", "memory=64MiB")
+        for _ in range(3):
+            self.same([gradient(swap)], [gradient(contextlib.nullcontext())])
+        self.assertEqual(used(swap), 0)
 
     def test_a_directory_gives_back_what_it_took(self):
         plain = train(None)
@@ -104,6 +152,26 @@ class Values(Case):
         with Swap(BIG, "swap-all", "memory=64MiB"):
             ours = twice(x)
         self.assertTrue(torch.equal(ours, twice(x)))
+
+    def test_a_model_is_traced_as_it_is(self):
+        def traced(swap, check):
+            model = torch.nn.Sequential(
+                torch.nn.Conv2d(3, 16, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(16 * 14 * 14, 10)
+            )
+            with swap, warnings.catch_warnings():
+                warnings.simplefilter("error", torch.jit.TracerWarning)
+                return torch.jit.trace(model, data(24)[0], check_trace=check)
+
+        swap = Swap(BIG, "swap-all", "memory=64MiB")
+        model = traced(swap, False)
+        kinds = [node.kind() for node in model.inlined_graph.nodes()]
+        plain = traced(contextlib.nullcontext(), False)
+        self.assertEqual(kinds, [node.kind() for node in plain.inlined_graph.nodes()])
+        traced(swap, True)  # traces again, and compares
+        before = swap.statistics()["saves"]
+        with swap:
+            model(data(24)[0]).sum().backward()
+        self.assertGreater(swap.statistics()["saves"], before)
 
     def test_recomputing_by_the_program_itself(self):
         from torch.utils.checkpoint import checkpoint

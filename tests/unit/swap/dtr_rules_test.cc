@@ -1,5 +1,7 @@
 // The worked example of the rules of Dynamic Tensor Rematerialization: what it has to give.
+#include "policies/swap/graph_builder.h"
 #include "policies/swap/machine/step_run.h"
+#include "policies/swap/policies.h"
 #include "policies/swap/scores.h"
 #include "tests/unit/swap/logs.h"
 
@@ -17,6 +19,35 @@ TEST(DtrRules, Baseline) {
   const auto base = baseline(example());
   EXPECT_EQ(base.peak_bytes, 4900);
   EXPECT_EQ(base.time_ns, 172);
+}
+
+// Time is taken by recomputing alone, so it is that of the same draws.
+TEST(DtrRules, AllOfARandomScoreAreMeansOfTheSameDraws) {
+  GraphBuilder builder;
+  const auto call = [&](std::vector<std::string> args, const std::string& made, int64_t bytes,
+                        int64_t ns) {
+    const NewTensor results[] = {{made, bytes}};
+    EXPECT_TRUE(builder.call("f", args, results, ns));
+  };
+  const auto name = [](int at) { return "x" + std::to_string(at); };
+  EXPECT_TRUE(builder.constant("x0", 10));
+  for (int at = 1; at <= 12; ++at) call({name(at - 1)}, name(at), 100, at * at);
+  for (int at = 12; at > 0; --at) {
+    const auto made = "g" + std::to_string(at);
+    call({name(at)}, made, 10, 5);
+    EXPECT_TRUE(builder.release(name(at)));
+    EXPECT_TRUE(builder.release(made));
+  }
+  const auto graph = builder.take("chain");
+  const Limits limits{.budget_bytes = 700};
+  const auto replayed = replay(graph, "h_rand", ReplaySettings{.limits = limits});
+  ASSERT_TRUE(replayed && replayed->outcome.done);
+  const auto& outcome = replayed->outcome;
+  EXPECT_EQ(replayed->runs, 10);
+  EXPECT_GT(outcome.counts.recomputed_ns, 0);
+  EXPECT_EQ(outcome.clock_ns - 1, outcome.base_time_ns + outcome.counts.recomputed_ns);
+  EXPECT_GT(outcome.counts.evictions, 0);
+  EXPECT_LE(outcome.peak_bytes, limits.budget_bytes);
 }
 
 // For searches: what cannot end in time is not replayed to its end, and nothing else changes.

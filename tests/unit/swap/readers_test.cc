@@ -28,6 +28,17 @@ TEST(DtrLog, WhatIsBeforeTheStartIsSkipped) {
   EXPECT_TRUE(read_dtr_text(R"({"INSTRUCTION":"CONSTANT","NAME":"x"})"
                             "\n" +
                             std::string(kExampleLog)));
+  for (const std::string before :
+       {"epoch 1, loss 0.3", "{", "[1]", R"({"loss": 3})", R"({"INSTRUCTION":7})",
+        R"({"INSTRUCTION":"ANNOTATE"})", R"({"INSTRUCTION":"ANNOTATE","ANNOTATION":["START"]})",
+        R"({"INSTRUCTION":"PIN","NAME":"x"})",
+        R"({"INSTRUCTION":"ANNOTATE","ANNOTATION":"BACKWARD"})", "\xff\xfe"}) {
+    const auto graph = read_dtr_text(before + "\n" + kExampleLog);
+    ASSERT_TRUE(graph) << before << ": " << graph.error().message;
+    EXPECT_EQ(graph->backward, 3U) << before;
+    expect_refused(before, "has no line");
+  }
+  expect_refused(std::string(2 << 20, 'x') + "\n" + kExampleLog, ":1: ");
 }
 
 TEST(DtrLog, RefusesWithPlaceAndCause) {

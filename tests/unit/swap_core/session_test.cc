@@ -90,6 +90,83 @@ TEST(Session, WhatIsDroppedWhileOthersAreSavedComesBackForNobody) {
   for (const auto id : {again, first}) tierpilot_swap_drop(swap, id);
 }
 
+TEST(Session, SaysWhichSegmentsAreComputedAgain) {
+  FrontEnd front("checkpoint");
+  for (int step = 0; step < 2; ++step) {
+    for (const uint64_t place : {1, 2}) {
+      const bool again = tierpilot_swap_segment_begin(front.swap(), place, 8) == 1;
+      EXPECT_EQ(again, step == 1);
+      front.save(place);
+      tierpilot_swap_segment_end(front.swap(), 1);
+    }
+    for (int layer = 0; layer < 2; ++layer) front.use_and_drop();
+    tierpilot_swap_begin(front.swap());
+    const auto said = front.said("step");
+    ASSERT_EQ(said["segments"].size(), 2U);
+    for (const auto& life : said["segments"]) {
+      EXPECT_EQ(life["again"], step == 1);
+      EXPECT_GE(life["ended_ns"], life["began_ns"]);
+      EXPECT_LE(life["ended_ns"], said["step_ns"]);
+    }
+    EXPECT_EQ(said["segments"][1]["place"], 2);
+    EXPECT_LE(said["segments"][0]["ended_ns"], said["segments"][1]["began_ns"]);
+  }
+}
+
+TEST(Session, WhatIsUnfinishedLeavesOnceItsThreadsOperatorIsFinished) {
+  FrontEnd front("swap-all");
+  auto* const swap = front.swap();
+  std::vector<char> first(kSize, 1), second(kSize, 1);
+  const auto save = [&](const std::vector<char>& data) {
+    const tierpilot_swap_storage storage{.place = 1,
+                                         .kind = 1,
+                                         .flags = TIERPILOT_SWAP_UNFINISHED,
+                                         .data = data.data(),
+                                         .bytes = kSize};
+    return tierpilot_swap_save(swap, &storage);
+  };
+  const auto one = save(first), dropped = save(second);
+  // Another thread's operators say nothing of this one's.
+  std::thread([&] { tierpilot_swap_finished(swap); }).join();
+  EXPECT_EQ(tierpilot_swap_drop(swap, dropped), 0);
+  const auto other = save(second);
+  ASSERT_EQ(other, dropped);
+  EXPECT_EQ(front.said("statistics")["copies_out"], 0);
+  first.assign(kSize, 2);
+  tierpilot_swap_finished(swap);
+  tierpilot_swap_id left[8];
+  for (size_t count = 0; count < 2; std::this_thread::yield())
+    count += tierpilot_swap_left(swap, left, 8);
+  first.assign(kSize, 0);
+  for (const auto id : {one, other}) {
+    ASSERT_EQ(tierpilot_swap_use(swap, id), TIERPILOT_SWAP_AWAY);
+    tierpilot_swap_fetch(swap, id, first.data(), 0);
+    EXPECT_EQ(tierpilot_swap_wait(swap, id), TIERPILOT_SWAP_HERE);
+    EXPECT_EQ(std::ranges::count(first, id == one ? 2 : 1), kSize);
+    tierpilot_swap_drop(swap, id);
+  }
+  tierpilot_swap_finished(swap);
+  EXPECT_EQ(front.said("statistics")["copies_out"], 2);
+}
+
+// It stays until it is finished, then leaves.
+TEST(Session, OverItsBudgetWhatIsUnfinishedIsNotWaitedFor) {
+  FrontEnd front("swap", 1);
+  std::vector<char> data(kSize, 1);
+  const tierpilot_swap_storage storage{.place = 1,
+                                       .kind = 1,
+                                       .flags = TIERPILOT_SWAP_UNFINISHED,
+                                       .data = data.data(),
+                                       .bytes = kSize};
+  const auto id = tierpilot_swap_save(front.swap(), &storage);
+  tierpilot_swap_id left[8];
+  EXPECT_EQ(tierpilot_swap_left(front.swap(), left, 8), 0U);
+  tierpilot_swap_finished(front.swap());
+  EXPECT_EQ(tierpilot_swap_left(front.swap(), left, 8), 1U);
+  EXPECT_EQ(left[0], id);
+  tierpilot_swap_drop(front.swap(), id);
+}
+
 TEST(Session, ATierThatIsFullKeepsTheRestHere) {
   FrontEnd front("swap-all", 1, "memory=4MiB");
   for (int step = 0; step < 3; ++step) front.step(12);

@@ -31,6 +31,25 @@ TEST_F(ValuesTest, GradientsAreThoseWithoutToTheLastBit) {
     }
 }
 
+// A random ReLU its slopes.
+TEST_F(ValuesTest, WhatAnOperatorFillsAfterItHasSavedIt) {
+  const auto gradient = [](const std::optional<ScopeSettings>& settings) {
+    torch::manual_seed(3);
+    const auto x = torch::randn({1024, 256}, torch::requires_grad());
+    std::optional<Scope> scope;
+    if (settings) scope.emplace(*settings);
+    const auto y = torch::rrelu(torch::rrelu(x * 2, .1, .3, true).exp(), .1, .3, true);
+    return torch::autograd::grad({y.square().mean()}, {x})[0];
+  };
+  const auto plain = gradient(std::nullopt);
+  for (const auto* policy : {"swap-all", "swap", "checkpoint"})
+    for (const auto* budget : {kRoom.c_str(), "1MiB"})
+      for (int step = 0; step < 3; ++step) {
+        const ScopeSettings settings{.budget = budget, .policy = policy, .tiers = "memory=243MiB"};
+        EXPECT_TRUE(gradient(settings).equal(plain)) << policy << ' ' << budget << ' ' << step;
+      }
+}
+
 TEST_F(ValuesTest, ATierThatIsFullKeepsTheRestHere) {
   const auto settings = everything_leaves("memory=1MiB");
   EXPECT_TRUE(same(gradients_of(settings), gradients_of(std::nullopt)));

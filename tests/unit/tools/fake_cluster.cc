@@ -140,6 +140,7 @@ class Server final : public wire::Cluster::Server {
     const uint64_t id = context.getParams().getId();
     auto task = context.getResults().initTask();
     fill_task(task, id, state_of(id));
+    fill_progress(task);
     if (state_.shares.contains(id)) task.initUnitShare().setMilli(state_.shares.at(id));
     return kj::READY_NOW;
   }
@@ -286,6 +287,17 @@ class Server final : public wire::Cluster::Server {
     replicas[1].setNode("n2");
     replicas[1].setVersion(1);  // stale
     replicas[1].setInFast(true);
+  }
+  void fill_progress(wire::Task::Builder task) const {
+    if (state_.measures.empty()) return;
+    auto said = task.initProgress(1)[0];
+    said.initLoss().setUnavailable("not said");
+    auto measures = said.initMeasures(static_cast<uint32_t>(state_.measures.size()));
+    uint32_t at = 0;
+    for (const auto& [name, value] : state_.measures) {
+      measures[at].setName(name);
+      measures[at++].initValue().setValue(value);
+    }
   }
   static void fill_task(wire::Task::Builder task, uint64_t id, const std::string& state) {
     task.setId(id);

@@ -28,8 +28,9 @@ struct FakeState {
     std::string memory_tier;
   };
   std::vector<Submitted> submits;
-  std::map<uint64_t, std::string> tasks;  // id -> state
-  std::map<uint64_t, uint32_t> shares;    // of those that have or want one: thousandths
+  std::map<uint64_t, std::string> tasks;   // id -> state
+  std::map<uint64_t, uint32_t> shares;     // of those that have or want one: thousandths
+  std::map<std::string, double> measures;  // that each running task has reported
   std::map<std::string, uint64_t> datasets{{"genes", 4096}};
   std::string log = "hello\n";
   std::string degraded;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 
 #include "tests/unit/tools/fake_cluster.h"
@@ -162,6 +163,26 @@ TEST_F(Tierctl, ATaskThatWaitsForAShareHasNoUnit) {
   EXPECT_NE(runs.find("Unit of its node"), std::string::npos) << runs;
   EXPECT_TRUE(at({"task", "show", "1", "-j"}).value()["task"]["unit_share"]["unit"].is_null());
   EXPECT_EQ(at({"task", "show", "2", "-j"}).value()["task"]["unit_share"]["unit"], 0);
+}
+
+TEST_F(Tierctl, WhatATaskMeasuresIsShownInItsUnits) {
+  add_tasks({"succeeded"});
+  fake_.state.measures = {{"accuracy", 0.915},
+                          {"swap_bytes_out", 1536.0 * 1024 * 1024},
+                          {"swap_last_stall_ns", 12e6},
+                          {"evil\x1b[2J", 7}};
+  const auto shown = at({"task", "show", "1"}).out;
+  testing::internal::CaptureStdout();
+  at({"task", "watch", "1"});
+  const auto watched = testing::internal::GetCapturedStdout();
+  for (const auto& text : {shown, watched}) {
+    EXPECT_TRUE(std::regex_search(text, std::regex("accuracy +0.915"))) << text;
+    EXPECT_TRUE(std::regex_search(text, std::regex("swap_bytes_out +1.5 GiB"))) << text;
+    EXPECT_TRUE(std::regex_search(text, std::regex("swap_last_stall_ns +12 ms"))) << text;
+    EXPECT_EQ(text.find('\x1b'), text.npos) << text;
+  }
+  const auto measures = at({"task", "show", "1", "-j"}).value()["task"]["progress"][0]["measures"];
+  EXPECT_EQ(measures[0], json({{"name", "accuracy"}, {"value", 0.915}}));
 }
 
 TEST_F(Tierctl, PauseAndResumeShowTheTask) {

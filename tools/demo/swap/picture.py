@@ -1,4 +1,4 @@
-"""The life of every saved storage in one step, as SVG: in memory, on its way, away."""
+"""The life of every saved storage in one step, as SVG: in memory, on its way, away; and what is computed again."""
 
 from xml.sax.saxutils import escape
 
@@ -8,6 +8,7 @@ _COLOURS = {
     "away": "#e4e4e4",
     "in": "#54a24b",
     "back": "#9ecae9",
+    "again": "#b279a2",
 }
 _WORDS = {
     "kept": "in memory",
@@ -15,6 +16,7 @@ _WORDS = {
     "away": "away",
     "in": "being copied in",
     "back": "in memory again",
+    "again": "dropped, to be computed again",
 }
 _WIDTH, _LEFT, _TOP, _MOST_HEIGHT = 960, 20, 64, 900
 
@@ -34,11 +36,27 @@ def _parts(life, end):
     ]
 
 
+def _rows(step):
+    """(begin, name, parts) of each line, in the order of the forward pass."""
+    end = step["step_ns"]
+    rows = [
+        (life["saved_ns"], f"storage {number}, {life['bytes']} bytes", _parts(life, end))
+        for number, life in enumerate(step["storages"])
+    ]
+    for number, segment in enumerate(step.get("segments", ())):
+        if segment["again"]:
+            begin = segment["began_ns"]
+            rows.append((begin, f"segment {number}", [("again", begin, max(segment["ended_ns"], begin))]))
+    return sorted(rows, key=lambda row: row[0])
+
+
 def picture(step, title):
-    storages, end = step["storages"], max(step["step_ns"], 1)
-    row = max(1.5, min(12.0, _MOST_HEIGHT / max(len(storages), 1)))
-    height = _TOP + row * len(storages) + 40
-    scale = (_WIDTH - 2 * _LEFT) / end
+    rows = _rows(step)
+    first = rows[0][0] if rows else 0  # what was before is none of the passes'
+    took = max(step["step_ns"] - first, 1)
+    row = max(1.5, min(12.0, _MOST_HEIGHT / max(len(rows), 1)))
+    height = _TOP + row * len(rows) + 40
+    scale = (_WIDTH - 2 * _LEFT) / took
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height:.0f}" '
         'font-family="sans-serif" font-size="12">',
@@ -50,14 +68,14 @@ def picture(step, title):
         lines.append(f'<rect x="{at}" y="36" width="12" height="12" fill="{_COLOURS[state]}"/>')
         lines.append(f'<text x="{at + 17}" y="46">{words}</text>')
         at += 40 + 7 * len(words)
-    for index, life in enumerate(storages):
-        for state, begin, until in _parts(life, end):
+    for index, (_, name, parts) in enumerate(rows):
+        for state, begin, until in parts:
             lines.append(
-                f'<rect x="{_LEFT + begin * scale:.1f}" y="{_TOP + index * row:.1f}" '
+                f'<rect x="{_LEFT + (begin - first) * scale:.1f}" y="{_TOP + index * row:.1f}" '
                 f'width="{max((until - begin) * scale, 0.3):.1f}" height="{row * 0.85:.1f}" '
-                f'fill="{_COLOURS[state]}"><title>storage {index}, {life["bytes"]} bytes: '
+                f'fill="{_COLOURS[state]}"><title>{name}: '
                 f"{_WORDS[state]}</title></rect>"
             )
-    foot = f"{end / 1e6:,.0f} ms; a line for each saved storage, in the order of the forward pass"
+    foot = f"{took / 1e6:,.0f} ms; a line for each saved storage and what is dropped, in the order of the forward pass"
     lines.append(f'<text x="{_LEFT}" y="{height - 14:.0f}">{foot}</text>')
     return "\n".join([*lines, "</svg>", ""])

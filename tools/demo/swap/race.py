@@ -21,6 +21,11 @@ class Racer:
     def statistics(self):
         return self.steps[-1].get("swap", {}) if self.steps else {}
 
+    def last_stall_ms(self):
+        """Of the last step; statistics count from the first one on."""
+        before = self.steps[-2].get("swap", {}).get("stall_ns", 0) if len(self.steps) > 1 else 0
+        return (self.statistics().get("stall_ns", 0) - before) / 1e6
+
 
 def start(name, options, settings):
     made = environment(options.library, options.modules, tight=name == "plain")

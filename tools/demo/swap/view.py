@@ -40,7 +40,7 @@ class View:
         bar = ("#" * round(share * self._WIDTH)).ljust(self._WIDTH, ".")
         said = racer.statistics()
         host = ", ".join(f"{name} {mib(used)}" for name, used in said.get("host_bytes_by_tier", {}).items())
-        stall = f"  stalled {said['stall_ns'] / 1e6:,.0f} ms" if said else ""
+        stall = f"  stalled {racer.last_stall_ms():,.0f} ms" if said else ""
         return (
             f"{head} {racer.steps[-1]['seconds']:6.2f} s  device [{bar}] {mib(peak)}"
             f"{'  host ' + host if host else ''}{stall}"
