@@ -14,7 +14,7 @@
 namespace tierpilot {
 namespace {
 
-constexpr size_t kMostLookedAt = 256;  // of those that wait
+constexpr size_t kMostLookedAt = 256;  // of those that wait for units of an engine
 
 std::string listed(const std::vector<uint64_t>& tasks) {
   std::string text;
@@ -109,10 +109,15 @@ void ShareKeeper::pump() {
   if (state_.tasks.shared_queue().empty()) return;
   pumping_ = true;
   auto now = units(true);
-  size_t looked_at = 0;
+  close_unsound(now);
+  std::map<Engine, size_t> looked_at;
   for (const uint64_t id : waiting_for_shares(state_.tasks)) {
-    if (++looked_at > kMostLookedAt) break;
-    if (auto* task = state_.tasks.find(id)) look_at(*task, now);
+    auto* task = state_.tasks.find(id);
+    if (!task) continue;
+    if (++looked_at[task->spec.share.engine] <= kMostLookedAt)
+      look_at(*task, now);
+    else if (task->reason.empty())
+      task->reason = fmt::format("waiting for {} others that go before it", kMostLookedAt);
   }
   pumping_ = false;
 }
@@ -127,18 +132,19 @@ bool ShareKeeper::look_at(Task& task, Units& now) {
     task.reason = blocked;
     return false;
   }
-  const auto start = policy_->place(open_to(task, now), job);
+  const auto start = start_for(task, now, job);
   if (!start) {
     const bool no_swap_room = std::none_of(
         now.nodes.begin(), now.nodes.end(),
         [&](const NodeRecord* node) { return node->has_swap_room(task.spec.swap_room_bytes); });
-    const auto memory = too_little_memory(now.live, job);
+    const auto memory = too_little_memory(now.live, job), free = too_little_free(now.live, job);
     task.reason =
         no_swap_room
             ? fmt::format("waiting for room for swapping: no node with shared units has {} left",
                           format_bytes(task.spec.swap_room_bytes))
-        : !memory.empty()
-            ? "waiting for " + memory
+        : !memory.empty() ? "waiting for " + memory
+        : !free.empty()
+            ? "waiting for " + free
             : "waiting for a share of a unit: none has enough left beside jobs that it would not "
               "slow too much, nor they it";
     return false;

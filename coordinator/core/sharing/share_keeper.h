@@ -122,8 +122,9 @@ class ShareKeeper {
   void review_trials(sharing::LiveUnit unit);
   void end_trial(Task& task, TrialEnd end);
   bool look_at(Task& task, Units& units);
-  // Those that it may use: of its own node, if it wants one, and not kept for others.
-  std::vector<sharing::LiveNode> open_to(const Task& task, const Units& units) const;
+  // On units that it may use: of its own node, if it wants one, and not kept for others.
+  std::optional<sharing::Start> start_for(const Task& task, Units& units,
+                                          const sharing::WaitingJob& job);
   void place(Task& task, const NodeRecord& node, const sharing::Start& start,
              const sharing::WaitingJob& job, const std::string& unit_type);
   void preempt(uint64_t task, const std::string& reason);

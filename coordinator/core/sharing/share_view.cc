@@ -190,20 +190,27 @@ void ShareKeeper::close_unsound(Units& units) const {
       if (!is_sound(state_.units, *units.nodes[n], u)) units.live[n][u].type.clear();
 }
 
-std::vector<sharing::LiveNode> ShareKeeper::open_to(const Task& task, const Units& units) const {
-  auto live = units.live;
-  for (size_t n = 0; n < live.size(); ++n) {
+std::optional<sharing::Start> ShareKeeper::start_for(const Task& task, Units& units,
+                                                     const sharing::WaitingJob& job) {
+  // Nothing is predicted for a unit without a type. All are too many to be copied for each task.
+  std::vector<std::pair<std::string*, std::string>> closed;
+  for (size_t n = 0; n < units.live.size(); ++n) {
     const auto& node = *units.nodes[n];
-    const bool closed = !node.takes(task.id) || !node.has_swap_room(task.spec.swap_room_bytes) ||
-                        (!task.spec.node.empty() && task.spec.node != node.facts.name);
-    for (size_t u = 0; u < live[n].size(); ++u) {
-      const auto kept = kept_for_.find({node.facts.name, u});
-      if (closed || !is_sound(state_.units, node, u) ||
-          (kept != kept_for_.end() && kept->second != task.id))
-        live[n][u].type.clear();  // nothing is predicted for it
-    }
+    const bool takes_it = node.takes(task.id) && node.has_swap_room(task.spec.swap_room_bytes) &&
+                          (task.spec.node.empty() || task.spec.node == node.facts.name);
+    auto& live = units.live[n];
+    const auto kept_from_it = [&](size_t unit) {
+      const auto kept = kept_for_.find({node.facts.name, unit});
+      return kept != kept_for_.end() && kept->second != task.id;
+    };
+    if (takes_it && kept_for_.empty()) continue;
+    for (size_t u = 0; u < live.size(); ++u)
+      if (!takes_it || kept_from_it(u))
+        closed.emplace_back(&live[u].type, std::exchange(live[u].type, {}));
   }
-  return live;
+  auto start = policy_->place(units.live, job);
+  for (auto& [type, name] : closed) *type = std::move(name);
+  return start;
 }
 
 std::vector<uint64_t> ShareKeeper::sharers_of(const std::string& unit) const {

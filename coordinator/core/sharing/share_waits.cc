@@ -12,8 +12,12 @@ namespace tierpilot {
 std::vector<uint64_t> waiting_for_shares(const TaskBook& tasks) {
   std::vector<uint64_t> ids;
   for (const auto& place : tasks.shared_queue()) ids.push_back(place.second);
-  std::stable_partition(ids.begin(), ids.end(),
-                        [&](uint64_t id) { return tasks.find(id)->spec.share.latency_sensitive; });
+  const auto rank = [&](uint64_t id) {
+    const auto& share = tasks.find(id)->spec.share;
+    return !share.latency_sensitive ? 2 : share.promise_ms == 0 ? 1 : 0;
+  };
+  std::stable_sort(ids.begin(), ids.end(),
+                   [&](uint64_t a, uint64_t b) { return rank(a) < rank(b); });
   return ids;
 }
 
@@ -37,6 +41,29 @@ std::string missing_units(const TaskSpec& spec) {
   if (spec.node.empty()) return fmt::format("a node with {} that are shared: none is up", what);
   return fmt::format("{} that are shared on node '{}': it is not up, is closed or shares none",
                      what, spec.node);
+}
+
+std::string too_little_free(const std::vector<sharing::LiveNode>& nodes,
+                            const sharing::WaitingJob& job) {
+  uint32_t most = 0, needed = 0;
+  bool any = false;
+  for (size_t n = 0; n < nodes.size(); ++n)
+    for (const auto& unit : nodes[n]) {
+      const auto predicted = job.predicted.find(unit.type);
+      if (predicted == job.predicted.end() || job.only_node.value_or(n) != n) continue;
+      any = true;
+      needed = job.asked.milli > 0 ? job.asked.milli : predicted->second.milli;
+      const auto free = unit.free();
+      if (free.milli >= needed && free.memory_bytes >= job.memory_bytes_on(predicted->second))
+        return {};
+      most = std::max(most, free.milli);
+    }
+  if (!any) return {};
+  if (most >= needed) return "a share of a unit: none has its memory free";
+  return fmt::format(
+      "a share of a unit: it needs {} thousandths, and the most that one has free is "
+      "{}",
+      needed, most);
 }
 
 std::string too_little_memory(const std::vector<sharing::LiveNode>& nodes,

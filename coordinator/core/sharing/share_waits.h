@@ -10,7 +10,7 @@
 
 namespace tierpilot {
 
-// Latency-sensitive ones first.
+// Those with promises first, then other latency-sensitive ones, each in the order that they came.
 std::vector<uint64_t> waiting_for_shares(const TaskBook& tasks);
 
 // Its promise is not decided.
@@ -31,6 +31,10 @@ std::string missing_units(const TaskSpec& spec);
 // The same where no unit has as much memory; empty: one has.
 std::string too_little_memory(const std::vector<sharing::LiveNode>& nodes,
                               const sharing::WaitingJob& job);
+
+// The same where no unit has as much of its compute and memory free; empty: one has.
+std::string too_little_free(const std::vector<sharing::LiveNode>& nodes,
+                            const sharing::WaitingJob& job);
 
 inline double boot_s(const ClusterState& state) {
   return static_cast<double>(state.clock.boot_ns()) / 1e9;

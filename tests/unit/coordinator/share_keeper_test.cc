@@ -84,6 +84,33 @@ TEST_F(ShareKeeperTest, LatencySensitiveTasksGoFirst) {
   EXPECT_EQ(task(best_effort).state, TaskState::kQueued);
 }
 
+// Two hundred and more that wait for GPUs hold nobody up that waits for cores.
+TEST_F(ShareKeeperTest, ThoseThatWaitForUnitsOfAnotherEngineAreNotInTheWay) {
+  for (int i = 0; i < 300; ++i) {
+    auto gpu = shared("g", 1000);
+    gpu.share.engine = Engine::kGpu;
+    gpu.share.latency_sensitive = true;
+    accept(gpu);
+  }
+  const auto id = accept(shared("a", 300));
+  pump();
+  EXPECT_EQ(task(id).state, TaskState::kRunning) << task(id).reason;
+}
+
+TEST_F(ShareKeeperTest, WhoHasAPromiseGoesBeforeWhoHasNone) {
+  auto plain = shared("a", 1000, 5);
+  plain.share.latency_sensitive = true;
+  const auto first = accept(plain);
+  pump();
+  const auto waits = accept(plain);
+  const auto second = accept(promised("p", 1000, 1, 3600));
+  EXPECT_TRUE(exit("n1", {first, 1}, success()));
+  pump();
+  EXPECT_EQ(task(second).state, TaskState::kRunning) << task(second).reason;
+  EXPECT_EQ(task(waits).state, TaskState::kQueued);
+  EXPECT_THAT(task(waits).reason, HasSubstr("1000 thousandths"));
+}
+
 TEST_F(ShareKeeperTest, APromiseThatCannotBeKeptIsNotMade) {
   const auto refused = submit({promised("late", 1000, 100, 60)});
   ASSERT_FALSE(refused);
