@@ -31,6 +31,21 @@ TEST(Lab, AnOptionOfAnotherSuiteIsRefusedAndAllSuitesAreNamed) {
               HasSubstr("quick, short, full, wide, gangs, quality, sharing"));
 }
 
+TEST(Lab, PodsThatNoNodeWillDoForAreWarnedOf) {
+  const std::filesystem::path folder = testing::TempDir();
+  std::ofstream(folder / "pods.csv")
+      << "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\na,1000,100,1,500,T4\n"
+         "b,1000,100,1,500,\nc,1000,100,8,1000,\nd,1000,100,0,0,\n";
+  std::ofstream(folder / "nodes.csv") << "sn,cpu_milli,memory_mib,gpu,model\nn,64000,100000,2,G2\n";
+  const auto outcome = tierctl_at(
+      "unix:/nowhere/c.sock",
+      {"policy", "evaluate", "--suite", "sharing", "--seeds", "1", "--policies", "share", "--pods",
+       (folder / "pods.csv").string(), "--nodes", (folder / "nodes.csv").string(), "-j"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(parse(outcome.out)["trace"]["pods_without_node"], 2);
+  EXPECT_THAT(outcome.out + outcome.err, HasSubstr("2 of 4 pods fit on no node"));
+}
+
 TEST(Lab, EvaluateNeedsNoCoordinatorAndTellsAllOfItsRows) {
   const auto outcome = tierctl_at("unix:/nowhere/c.sock",
                                   {"policy", "evaluate", "--suite", "quick", "--seeds", "2", "-j"});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "policies/sharing/placement.h"
@@ -34,6 +35,21 @@ Result<sharing::PodTrace> open_trace(const SharingOptions& options) {
   return sharing::read_pods(options.pods, options.nodes);
 }
 
+// Of pods that want units, those that no node has room for though it is idle.
+uint64_t pods_without_node(const sharing::PodTrace& trace) {
+  uint64_t count = 0;
+  for (const auto& pod : trace.pods)
+    count += pod.request.units > 0 &&
+             std::none_of(trace.nodes.begin(), trace.nodes.end(), [&](const sharing::Node& node) {
+               const auto fitting = std::count_if(node.units.begin(), node.units.end(),
+                                                  [&](const sharing::Unit& unit) {
+                                                    return sharing::fits(unit, pod.request.share);
+                                                  });
+               return sharing::fits(node, pod.request) && fitting >= pod.request.units;
+             });
+  return count;
+}
+
 ordered_json trace_json(const sharing::PodTrace& trace, const SharingOptions& options) {
   uint64_t units = 0;
   for (const auto& node : trace.nodes) units += node.units.size();
@@ -46,6 +62,7 @@ ordered_json trace_json(const sharing::PodTrace& trace, const SharingOptions& op
   value["nodes"] = trace.nodes.size();
   value["units"] = units;
   value["pods"] = trace.pods.size();
+  value["pods_without_node"] = pods_without_node(trace);
   value["skipped"] = trace.skipped;
   if (!trace.first_skipped.empty()) value["first_skipped"] = trace.first_skipped;
   return value;
@@ -70,6 +87,11 @@ int evaluate_sharing(const Output& output, SharingOptions options) {
                            {"trace", trace_json(*trace, options)},
                            {"full_load", sharing::full_load_json(*runs)}};
   std::vector<std::string> warnings;
+  if (const auto count = value["trace"]["pods_without_node"].get<uint64_t>(); count > 0)
+    warnings.push_back(fmt::format(
+        "{} of {} pods fit on no node, even while all are idle: their model, cores or memory are "
+        "more than any has",
+        count, trace->pods.size()));
   if (!trace->first_skipped.empty())
     warnings.push_back(fmt::format("rows of pods were skipped: {}", trace->first_skipped));
   return print(output, value,

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "daemon/agent/gpus/mps_control.h"
 #include "daemon/agent/node/node_parts.h"
 #include "daemon/exec/helper_program.h"
 
@@ -18,6 +19,22 @@ Result<std::string> mps_program(const NodeConfig::SharedGpus& config, bool other
   return program;
 }
 
+MpsOptions mps_options(const NodeConfig& config, const std::string& gpu) {
+  return {.program = find_program(config.shared_gpus.mps_control),
+          .gpu = gpu,
+          .folder = config.work_dir / "mps" / gpu};
+}
+
+// Tried once, before there are tasks: with "auto", one that does not come up is as good as none.
+bool has_mps(const NodeConfig& config, const std::string& program, const std::string& gpu) {
+  if (program.empty() || config.shared_gpus.mps == "always") return !program.empty();
+  const auto up = MpsControl(mps_options(config, gpu)).keep_running();
+  if (!up)
+    spdlog::warn("GPU {} is shared in turns, as sharing.mps is \"auto\" and {}", gpu,
+                 up.error().message);
+  return up.has_value();
+}
+
 }  // namespace
 
 Status Node::Parts::share_gpus() {
@@ -28,13 +45,13 @@ Status Node::Parts::share_gpus() {
   std::vector<GpuShares::Unit> units;
   for (const auto& gpu : topology.gpus) {
     if (gpu.uuid.empty() || !wanted.shares(gpu.uuid)) continue;
-    const bool mps = !program->empty();
-    const auto folder = mps ? config.work_dir / "mps" / gpu.uuid : std::filesystem::path();
+    const bool mps = has_mps(config, *program, gpu.uuid);
+    const auto folder = mps ? mps_options(config, gpu.uuid).folder : std::filesystem::path();
     shared_units.push_back({wanted.cpus, gpu.uuid});
     units.push_back({gpu.uuid, folder, multiprocessors_of(gpu)});
     spdlog::info(
         "GPU {} is shared, {}", gpu.uuid,
-        mps ? "by MPS" : "in turns: MPS is off, not installed, or not for tasks of several users");
+        mps ? "by MPS" : "in turns: MPS is off, not to be had, or not for tasks of several users");
   }
   for (const auto& uuid : wanted.uuids)
     if (uuid != "all" && std::none_of(units.begin(), units.end(),
@@ -63,10 +80,7 @@ Status Node::Parts::share_gpus() {
 void Node::Parts::poll_gpus() {
   for (const auto& unit : gpu_shares->units()) {
     GpuPoll::Options options{.gpu = unit.gpu, .mps = {}};
-    if (!unit.mps_folder.empty())
-      options.mps = MpsOptions{.program = find_program(config.shared_gpus.mps_control),
-                               .gpu = unit.gpu,
-                               .folder = unit.mps_folder};
+    if (!unit.mps_folder.empty()) options.mps = mps_options(config, unit.gpu);
     gpu_polls[unit.gpu] =
         std::make_unique<GpuPoll>(std::move(options), system_clock(), [this](GpuLook look) {
           loop.post([this, look = std::move(look)] { gpu_shares->looked(look); });

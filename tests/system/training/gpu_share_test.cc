@@ -43,21 +43,23 @@ bool stands(pid_t process) {
 
 class GpuShare : public testing::Test {
  protected:
-  void start(const std::string& mps, const std::string& kinds = {}) {
+  void start(const std::string& mps, const std::string& kinds = {},
+             const std::string& control = fmt::format("{}/tests/fake_mps/nvidia-cuda-mps-control",
+                                                      std::getenv("TIERPILOT_TEST_SOURCE"))) {
     if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
     driver_ = std::make_unique<TempFolder>(std::filesystem::temp_directory_path());
     tell("gpus", "GPU-a\nGPU-b\n");
     tell("kinds", kinds);
     ::setenv("FAKE_NVML", driver_->path().c_str(), 1);
     ::setenv("LD_LIBRARY_PATH", program("TIERPILOT_TEST_FAKE_NVML").c_str(), 1);
-    cluster_ = std::make_unique<Cluster>(ClusterOptions{
-        .nodes = 1,
-        .units = 2,
-        .coordinator_more = "[sharing]\npolicy = \"best-fit\"\nperiod_s = 1\n",
-        .node_more = fmt::format("[sharing]\ngpus = [\"GPU-a\"]\nmps = \"{}\"\n"
-                                 "mps_control = \"{}/tests/fake_mps/nvidia-cuda-mps-control\"\n"
-                                 "[swap]\ntiers = [\"memory=64MiB\"]\n",
-                                 mps, std::getenv("TIERPILOT_TEST_SOURCE"))});
+    cluster_ = std::make_unique<Cluster>(
+        ClusterOptions{.nodes = 1,
+                       .units = 2,
+                       .coordinator_more = "[sharing]\npolicy = \"best-fit\"\nperiod_s = 1\n",
+                       .node_more = fmt::format("[sharing]\ngpus = [\"GPU-a\"]\nmps = \"{}\"\n"
+                                                "mps_control = \"{}\"\n"
+                                                "[swap]\ntiers = [\"memory=64MiB\"]\n",
+                                                mps, control)});
   }
   void tell(const std::string& file, const std::string& text) {
     std::ofstream(driver_->path() / file, std::ios::app) << text;
@@ -211,6 +213,17 @@ TEST_F(GpuShare, TheControlDaemonIsStartedAgainAndOneThatHangsTakesNoWork) {
   EXPECT_TRUE(eventually([&] { return runs(waits); })) << unit("GPU-a").dump(2);
   tell("gate", "");
   EXPECT_TRUE(is(waits, "succeeded"));
+}
+
+TEST_F(GpuShare, WhereMpsDoesNotComeUpTurnsAreTaken) {
+  start("auto", {}, "/bin/false");
+  if (!cluster_) return;
+  const auto task = submit("300", "task");
+  ASSERT_TRUE(eventually([&] { return runs(task); })) << unit("GPU-a").dump(2);
+  EXPECT_EQ(said(task).find("CUDA_MPS"), std::string::npos);
+  EXPECT_NE(unit("GPU-a")["state"], "unhealthy");
+  tell("gate", "");
+  EXPECT_TRUE(is(task, "succeeded"));
 }
 
 TEST_F(GpuShare, WithoutMpsTurnsHoldTheShareAndMemoryEndsWhoTakesTooMuch) {
