@@ -18,8 +18,10 @@ Outcome tiertool(Argv arguments) {
 }
 
 TEST(CliAlone, UsageErrorsAreTwo) {
-  for (const Argv& arguments : {Argv{}, Argv{"no-such-command"}, Argv{"task", "wait"},
-                                Argv{"task", "submit", "--units", "many", "--", "true"}}) {
+  for (const Argv& arguments :
+       {Argv{}, Argv{"no-such-command"}, Argv{"task", "wait"},
+        Argv{"task", "submit", "--units", "many", "--", "true"}, Argv{"task", "show", "-1"},
+        Argv{"task", "wait", "1", "-1"}, Argv{"task", "logs", "99999999999999999999"}}) {
     const auto outcome = tierctl_at("unix:/nowhere/c.sock", arguments);
     EXPECT_EQ(outcome.code, 2) << fmt::format("{}", outcome.err);
     EXPECT_EQ(outcome.out, "");

@@ -67,6 +67,16 @@ CLI::Validator number_between(double least, double most) {
           fmt::format("FLOAT in [{} - {}]", least, most)};
 }
 
+CLI::Validator id_number() {
+  return {[](std::string& text) {
+            constexpr size_t kMostDigits = 18;  // all of them fit into 64 bits
+            const bool digits = text.find_first_not_of("0123456789") == text.npos;
+            if (digits && !text.empty() && text.size() <= kMostDigits) return std::string();
+            return fmt::format("{} is no number of one", text);
+          },
+          "NUMBER"};
+}
+
 std::optional<int> parse_arguments(CLI::App& app, int argc, const char* const* argv,
                                    Output& output) {
   app.add_flag("-j,--json", output.json, "print JSON");

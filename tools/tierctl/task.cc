@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "tools/cluster/pages.h"
+#include "tools/output/arguments.h"
 #include "tools/tierctl/object.h"
 #include "tools/tierctl/task_view.h"
 #include "tools/tierctl/task_wait.h"
@@ -239,7 +240,7 @@ void add_wait(CLI::App& task, Context& context) {
   };
   auto arguments = std::make_shared<Arguments>();
   auto* sub = task.add_subcommand("wait", "until tasks have ended; exit code 1 if one failed");
-  sub->add_option("ID", arguments->ids)->required();
+  sub->add_option("ID", arguments->ids)->required()->check(id_number());
   add_duration(*sub, "--timeout", arguments->timeout_ms, "give up after (default: never)");
   on_chosen(*sub, context, [&context, arguments](ClusterConnection& connection) {
     return wait_for_tasks(context, connection, arguments->ids, arguments->timeout_ms);
@@ -250,7 +251,7 @@ using IdVerb = Result<int> (*)(Context&, ClusterConnection&, uint64_t);
 void add_by_id(CLI::App& task, Context& context, const char* verb, const char* help, IdVerb run) {
   auto id = std::make_shared<uint64_t>();
   auto* sub = task.add_subcommand(verb, help);
-  sub->add_option("ID", *id)->required();
+  sub->add_option("ID", *id)->required()->check(id_number());
   on_chosen(*sub, context, [&context, id, run](ClusterConnection& connection) {
     return run(context, connection, *id);
   });

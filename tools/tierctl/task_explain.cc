@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "tools/cluster/duration.h"
 #include "tools/cluster/message_json.h"
+#include "tools/output/arguments.h"
 #include "tools/tierctl/object.h"
 #include "tools/tierctl/task_view.h"
 
@@ -157,7 +158,7 @@ Result<int> explain(Context& context, ClusterConnection& connection, uint64_t id
 void add_task_explain(CLI::App& task, Context& context) {
   auto id = std::make_shared<uint64_t>();
   auto* sub = task.add_subcommand("explain", "why it ran where it ran, and what came of it");
-  sub->add_option("ID", *id)->required();
+  sub->add_option("ID", *id)->required()->check(id_number());
   on_chosen(*sub, context, [&context, id](ClusterConnection& connection) {
     return explain(context, connection, *id);
   });

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/output/arguments.h"
 #include "tools/tierctl/object.h"
 #include "tools/tierctl/task_view.h"
 
@@ -103,7 +104,7 @@ Result<int> logs(Context& context, ClusterConnection& connection, const Argument
 void add_task_logs(CLI::App& task, Context& context) {
   auto arguments = std::make_shared<Arguments>();
   auto* sub = task.add_subcommand("logs", "what a task printed");
-  sub->add_option("ID", arguments->id)->required();
+  sub->add_option("ID", arguments->id)->required()->check(id_number());
   sub->add_flag("--stderr", arguments->stderr_stream, "its standard error");
   sub->add_flag("-f,--follow", arguments->follow, "until the task has ended");
   on_chosen(*sub, context, [&context, arguments](ClusterConnection& connection) {

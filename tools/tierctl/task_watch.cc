@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "tools/cluster/duration.h"
 #include "tools/cluster/message_json.h"
+#include "tools/output/arguments.h"
 #include "tools/output/format.h"
 #include "tools/tierctl/object.h"
 #include "tools/tierctl/task_view.h"
@@ -103,7 +104,7 @@ void add_task_watch(CLI::App& task, Context& context) {
   auto* sub = task.add_subcommand(
       "watch",
       "a line each time that it got further, until it has ended; exit code 1 if it failed");
-  sub->add_option("ID", *id)->required();
+  sub->add_option("ID", *id)->required()->check(id_number());
   on_chosen(*sub, context, [&context, id](ClusterConnection& connection) {
     return watch(context, connection, *id);
   });

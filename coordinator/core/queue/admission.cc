@@ -298,8 +298,8 @@ Result<Dependencies> admit(const std::vector<TaskSpec>& specs, const Catalog& ca
     if (auto ok = check_datasets(specs[i], who, catalog); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_fits(specs[i], who, catalog, registry); !ok)
       return tl::unexpected(ok.error());
-    if (auto ok = check_gang(specs[i], who, registry); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_share(specs[i], who, registry); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_gang(specs[i], who, registry); !ok) return tl::unexpected(ok.error());
   }
   uint64_t ranks = 0;
   for (const auto& spec : specs) ranks += spec.gang.most_ranks();

@@ -50,6 +50,12 @@ Status check_promise(const TaskSpec& spec, const std::string& who) {
                               static_cast<double>(share.promise_ms) / 1e3));
   if (!share.latency_sensitive)
     return refuse("a promise is for the class latency-sensitive: best-effort tasks get none");
+  if (spec.time_limit_ms > 0 && share.estimate_ms > spec.time_limit_ms)
+    return refuse(fmt::format(
+        "a promise that nobody can keep: it takes {} s by its estimate, and is ended after {} s, "
+        "its time limit: leave out one of them",
+        static_cast<double>(share.estimate_ms) / 1e3,
+        static_cast<double>(spec.time_limit_ms) / 1e3));
   if (spec.swap_room_bytes > 0 && !share.promise_on_trial)
     return refuse(
         "a promise to a task with room for swapping can be on trial only, as nobody knows when "
@@ -71,6 +77,10 @@ Status check_share(const TaskSpec& spec, const std::string& who, const Registry&
   if (share.milli > sharing::kWholeUnit)
     return refuse(fmt::format("a share of {} thousandths: ask for 1 to {}, or for auto",
                               share.milli, sharing::kWholeUnit));
+  constexpr uint64_t kLeastMemory = 1 << 20;
+  if (spec.memory_bytes > 0 && spec.memory_bytes < kLeastMemory)
+    return refuse(fmt::format("a share with {} of memory: no program runs in less than {}",
+                              format_bytes(spec.memory_bytes), format_bytes(kLeastMemory)));
   if (share.estimate_ms < 0) return refuse("the estimate must not be in the past");
   if (auto ok = check_promise(spec, who); !ok) return ok;
   if (auto ok = check_fits(spec, who, registry); !ok) return ok;

@@ -108,8 +108,8 @@ class ShareKeeper {
   Units units(bool open_only) const;
   // For nobody, where something speaks against new work on them.
   void close_unsound(Units& units) const;
-  // As it is known; on trial, as it is hoped to be.
   bool takes_checkpoints(uint64_t id, const Holder& holder) const;
+  // As it is known; on trial, as it is hoped to be.
   sharing::LiveJob known_job(const Task& task, const Holder& holder) const;
   sharing::LiveJob live_job(const Task& task, const Holder& holder) const;
   sharing::WaitingJob waiting_job(uint64_t id, const TaskSpec& spec, double promise_left_s,

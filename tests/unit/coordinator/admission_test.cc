@@ -184,6 +184,24 @@ TEST_F(Admission, RefusesPromisesThatNobodyCouldMean) {
   }
 }
 
+TEST_F(Admission, RefusesAShareThatIsOfNoUse) {
+  auto task = spec();
+  task.share = {.wanted = true, .milli = 100};
+  task.gang.ranks = 2;
+  EXPECT_THAT(refused({task}).message, HasSubstr("leave out 'share'"));
+  task.gang.ranks = 0;
+  task.memory_bytes = 1;
+  EXPECT_THAT(refused({task}).message, HasSubstr("of memory"));
+  task.memory_bytes = 1 << 20;
+  task.share.latency_sensitive = true;
+  task.share.promise_ms = 120'000;
+  task.share.estimate_ms = 60'000;
+  task.time_limit_ms = 1000;
+  EXPECT_THAT(refused({task}).message, HasSubstr("its time limit"));
+  task.time_limit_ms = 60'000;
+  EXPECT_TRUE(admit({task}, catalog_, registry_));
+}
+
 TEST_F(Admission, RefusesAShareOfMoreMemoryThanAUnitHas) {
   NodeFacts facts{"b", 2, 4, 1 << 30, 1 << 20, "unix:/b", 1};
   facts.shared_units = {{"gpu/X", 1, 100 << 20, "GPU-a"}, {"cpu", 1, 50 << 20}};
