@@ -229,7 +229,7 @@ LiveUnit without_who_breaks_promises(LiveUnit unit, const Retained& retained,
     const Neighbours neighbours(retained, unit.jobs);
     const auto& job = unit.jobs[i];
     const double needed = needed_speed(job.left_upper_s, job.promise_left_s);
-    const auto* worst = neighbours.slowest_neighbour(job);
+    const auto* worst = neighbours.slowest_neighbour(job, &Kept::part);
     if (!worst || neighbours.kept(job).part() >= needed) {
       ++i;
       continue;

@@ -62,23 +62,22 @@ class Neighbours {
   // another promise too much, or would itself be slowed too much. Null: there is none.
   const LiveJob* in_the_way(const LiveJob& newcomer, const Needed& needed) const {
     if (!retained_) return nullptr;
-    if (!is_enough(kept(newcomer), needed)) return slowest_neighbour(newcomer);
+    if (!is_enough(kept(newcomer), needed)) return slowest_neighbour(newcomer, &Kept::lower);
     for (const auto& job : jobs_) {
       if (bears(job, newcomer.sharer)) continue;
       if (job.job_class == JobClass::kBestEffort) return &job;
-      if (const auto* worst = slowest_neighbour(job)) return worst;
+      if (const auto* worst = slowest_neighbour(job, &Kept::lower)) return worst;
     }
     return nullptr;
   }
-  // The best-effort job that may slow it the most; null: none does.
-  // A pair that nobody measured may lose what its lower bound says, though its middle loses
-  // nothing.
-  const LiveJob* slowest_neighbour(const LiveJob& job) const {
+  // The best-effort job that leaves it the least; null: none takes anything. A pair that nobody
+  // measured may lose what its lower bound says, though its middle loses nothing.
+  const LiveJob* slowest_neighbour(const LiveJob& job, double (Kept::*left)() const) const {
     const LiveJob* worst = nullptr;
     double least = 1;
     for (const auto& other : jobs_) {
       if (!retained_ || other.id == job.id || other.job_class != JobClass::kBestEffort) continue;
-      const double kept = beside(job.sharer, other.sharer).lower();
+      const double kept = (beside(job.sharer, other.sharer).*left)();
       if (kept >= least) continue;
       least = kept;
       worst = &other;

@@ -66,6 +66,21 @@ TEST_F(CertainPromises, WhatIsPromisedBesideABestEffortJobStarts) {
   }
 }
 
+// It is a latency-sensitive one that takes too much: the other, of whom nothing is known, stays.
+TEST_F(CertainPromises, NobodyEndsForWhatAnotherTakes) {
+  const auto share = std::move(*make_share_policy("share", [](const Sharer&, const Sharer& other) {
+    Kept kept;
+    kept.variance = 0.19 * 0.19;
+    if (other.name == "j2") kept = {std::log(0.6), 0, KeptBy::kPair, 5};
+    return kept;
+  }));
+  auto promised = running(1, kSensitive, 600, 600);
+  promised.left_s = promised.left_upper_s = 8;
+  promised.promise_left_s = 10;
+  const auto taker = running(2, kSensitive, 200, 200), other = running(3, kBestEffort, 200, 200);
+  EXPECT_TRUE(share->adjust({"cpu", {kWholeUnit, 0}, {promised, taker, other}}).preempted.empty());
+}
+
 TEST_F(CertainPromises, WhoHardlyDoesAnythingEndsForNobody) {
   auto sleeper = running(1, kBestEffort, 100, 5);
   sleeper.need_milli = 10;
