@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
+#include "policies/sharing/predict/cholesky.h"
 #include "policies/sharing/predict/regressor.h"
 #include "policies/sharing/predict/saved_kinds.h"
 #include "policies/sharing/predict/standardised.h"
@@ -10,7 +10,6 @@
 namespace tierpilot::sharing {
 namespace {
 
-constexpr double kLeastPivot = 1e-12;
 constexpr double kPerDeviation = 1e4;  // what is kept of places: finer only makes files larger
 
 // How much of what one row is off by the other is thought to be: 1 for the same, hardly anything
@@ -20,25 +19,6 @@ double nearness(const Row& a, const Row& b, double reach) {
   for (size_t i = 0; i < a.size(); ++i) squares += (a[i] - b[i]) * (a[i] - b[i]);
   const double far = std::sqrt(3 * squares / static_cast<double>(a.size())) / reach;
   return (1 + far) * std::exp(-far);
-}
-
-// The lower triangle of a positive definite matrix becomes its Cholesky factor, which solves for b.
-void solve(std::vector<Row>& a, Row& b) {
-  const size_t n = b.size();
-  for (size_t i = 0; i < n; ++i)
-    for (size_t j = 0; j <= i; ++j) {
-      const auto end = a[i].begin() + static_cast<ptrdiff_t>(j);
-      const double left = a[i][j] - std::inner_product(a[i].begin(), end, a[j].begin(), 0.0);
-      a[i][j] = i == j ? std::sqrt(std::max(left, kLeastPivot)) : left / a[j][j];
-    }
-  for (size_t i = 0; i < n; ++i) {
-    for (size_t k = 0; k < i; ++k) b[i] -= a[i][k] * b[k];
-    b[i] /= a[i][i];
-  }
-  for (size_t i = n; i-- > 0;) {
-    for (size_t k = i + 1; k < n; ++k) b[i] -= a[k][i] * b[k];
-    b[i] /= a[i][i];
-  }
 }
 
 class Kriging final : public Regressor {
@@ -64,7 +44,7 @@ class Kriging final : public Regressor {
       covariances[i][i] += settings_.noise;
     }
     weights_ = targets;
-    solve(covariances, weights_);
+    solve_by_cholesky(covariances, weights_);
   }
 
   double predict(const Row& row) const override {

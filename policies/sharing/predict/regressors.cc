@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "policies/sharing/predict/cholesky.h"
 #include "policies/sharing/predict/regressor.h"
 #include "policies/sharing/predict/saved_kinds.h"
 #include "policies/sharing/predict/standardised.h"
@@ -48,25 +49,6 @@ class Told final : public Regressor {
   const size_t column_;
 };
 
-// Solves a x = b in place for a symmetric positive definite matrix, by Cholesky's factors.
-void solve(std::vector<Row>& a, Row& b) {
-  const size_t n = b.size();
-  for (size_t i = 0; i < n; ++i)
-    for (size_t j = 0; j <= i; ++j) {
-      double sum = a[i][j];
-      for (size_t k = 0; k < j; ++k) sum -= a[i][k] * a[j][k];
-      a[i][j] = i == j ? std::sqrt(std::max(sum, 1e-12)) : sum / a[j][j];
-    }
-  for (size_t i = 0; i < n; ++i) {
-    for (size_t k = 0; k < i; ++k) b[i] -= a[i][k] * b[k];
-    b[i] /= a[i][i];
-  }
-  for (size_t i = n; i-- > 0;) {
-    for (size_t k = i + 1; k < n; ++k) b[i] -= a[k][i] * b[k];
-    b[i] /= a[i][i];
-  }
-}
-
 class Ridge final : public Regressor {
  public:
   explicit Ridge(double penalty) : penalty_(penalty) {}
@@ -88,7 +70,7 @@ class Ridge final : public Regressor {
     }
     for (size_t i = 0; i < columns; ++i)
       products[i][i] += penalty_ * static_cast<double>(rows.size()) + 1e-9;
-    solve(products, weights_);
+    solve_by_cholesky(products, weights_);
   }
 
   double predict(const Row& row) const override {

@@ -247,8 +247,8 @@ GpuUse gpu_use(const GpuModel& model, const ModelCard& card, const GpuFeatures& 
                const GpuSpeed& speed) {
   const auto seconds = [&](const Regressor& regressor, const Row& row) {
     const double log = regressor.predict(row);
-    return std::exp(log < kMostLog ? log : kMostLog) / 1e3 /
-           speed.gpu;  // the most, too, of no number
+    // The most, too, of no number.
+    return std::exp(log < kMostLog ? log : kMostLog) / 1e3 / speed.gpu;
   };
   GpuUse use{.busy_s = seconds(*model.busy, gpu_row(card, gpu))};
   const auto step_s = seconds(*model.step, gpu_row(card, gpu, bounded_speed(speed.host)));
