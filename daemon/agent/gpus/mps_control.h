@@ -40,6 +40,8 @@ class MpsControl {
   // Starts it where it does not run. Gives whether it had to. A fault of the program, and one that
   // does not answer, is kUnavailable or kTimeout.
   Result<bool> keep_running();
+  // One is there, this one's or that of an earlier daemon.
+  bool answers() const { return command("get_server_list").has_value(); }
   Result<MpsState> ask();
 
   // What clients need to find it.

@@ -25,10 +25,13 @@ MpsOptions mps_options(const NodeConfig& config, const std::string& gpu) {
           .folder = config.work_dir / "mps" / gpu};
 }
 
-// Tried once, before there are tasks: with "auto", one that does not come up is as good as none.
+// Tried once: with "auto", one that does not come up is as good as none. Of an earlier daemon's one
+// tasks may be clients still, which keeps a new one from coming up.
 bool has_mps(const NodeConfig& config, const std::string& program, const std::string& gpu) {
   if (program.empty() || config.shared_gpus.mps == "always") return !program.empty();
-  const auto up = MpsControl(mps_options(config, gpu)).keep_running();
+  MpsControl control(mps_options(config, gpu));
+  if (control.answers()) return true;
+  const auto up = control.keep_running();
   if (!up)
     spdlog::warn("GPU {} is shared in turns, as sharing.mps is \"auto\" and {}", gpu,
                  up.error().message);
