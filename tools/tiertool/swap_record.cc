@@ -80,7 +80,8 @@ Result<int> run(const RecordCommand& command) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// Puts what was recorded where it is to be; an older log does not stay to be taken for this one's.
+// Puts what was recorded where it is to be. What is there when nothing was recorded would be taken
+// for this run's log: it goes aside.
 Status put_in_place(const fs::path& recorded, const fs::path& log, const RecordCommand& command,
                     int code) {
   std::error_code error;
@@ -90,12 +91,14 @@ Status put_in_place(const fs::path& recorded, const fs::path& log, const RecordC
     return fail(ErrorCode::kUnavailable, fmt::format("{}: {}: the step is in {}", log.native(),
                                                      error.message(), recorded.native()));
   }
-  fs::remove(log, error);
+  const auto aside = fs::path(log.native() + ".earlier");
+  const bool moved = fs::exists(log, error) && (fs::rename(log, aside, error), !error);
   return fail(ErrorCode::kNotFound,
               fmt::format("'{}' ended with {} and no step was recorded: it has to be a Python "
                           "program that trains with PyTorch for at least {} steps (--step), and a "
-                          "folder to which it may write {}",
-                          command.command.front(), code, command.step, log.native()));
+                          "folder to which it may write {}{}",
+                          command.command.front(), code, command.step, log.native(),
+                          moved ? "; what was there is " + aside.native() + " now" : ""));
 }
 
 int record(const Context& context, const RecordCommand& command) {

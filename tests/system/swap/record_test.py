@@ -122,6 +122,9 @@ class Record(unittest.TestCase):
         self.assertNotEqual(ended.returncode, 0)
         self.assertIn("no step was recorded", ended.stderr)
         self.assertFalse(os.path.exists(self.log))
+        with open(self.log + ".earlier", encoding="utf-8") as file:
+            self.assertEqual(file.read(), "of an earlier run\n")
+        self.assertIn(".earlier", ended.stderr)
         ended = self.record(PROGRAM, "--step", "6")
         self.assertIn("at least 6 steps", ended.stderr)
 
