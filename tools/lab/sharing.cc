@@ -41,11 +41,7 @@ uint64_t pods_without_node(const sharing::PodTrace& trace) {
   for (const auto& pod : trace.pods)
     count += pod.request.units > 0 &&
              std::none_of(trace.nodes.begin(), trace.nodes.end(), [&](const sharing::Node& node) {
-               const auto fitting = std::count_if(node.units.begin(), node.units.end(),
-                                                  [&](const sharing::Unit& unit) {
-                                                    return sharing::fits(unit, pod.request.share);
-                                                  });
-               return sharing::fits(node, pod.request) && fitting >= pod.request.units;
+               return sharing::fits(node, pod.request);
              });
   return count;
 }

@@ -110,14 +110,15 @@ void ShareKeeper::pump() {
   pumping_ = true;
   auto now = units(true);
   close_unsound(now);
+  const auto beyond = fmt::format("waiting for {} others that go before it", kMostLookedAt);
   std::map<Engine, size_t> looked_at;
   for (const uint64_t id : waiting_for_shares(state_.tasks)) {
     auto* task = state_.tasks.find(id);
     if (!task) continue;
     if (++looked_at[task->spec.share.engine] <= kMostLookedAt)
       look_at(*task, now);
-    else if (task->reason.empty())
-      task->reason = fmt::format("waiting for {} others that go before it", kMostLookedAt);
+    else if (task->reason != beyond)
+      task->reason = beyond;
   }
   pumping_ = false;
 }
