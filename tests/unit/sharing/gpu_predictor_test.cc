@@ -140,8 +140,7 @@ TEST(GpuPredictor, UseThatADriverTellsAsNoneTellsNothing) {
     double squares = 0;
     for (int i = 0; i < 200; ++i) {
       const auto card = drawn_card(random);
-      squares +=
-          std::pow(std::log(gpu_use(model, card, kOld).busy_s / made_busy_s(card, kOld)), 2);
+      squares += std::pow(std::log(gpu_use(model, card, kOld).busy_s / made_busy_s(card, kOld)), 2);
     }
     return std::sqrt(squares / 200);
   };
