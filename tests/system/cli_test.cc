@@ -39,6 +39,32 @@ TEST(CliAlone, AnUnreachableCoordinatorIsThree) {
                     "/nowhere/c.sock");
 }
 
+std::vector<std::string> sections_of(const std::filesystem::path& example) {
+  std::vector<std::string> sections;
+  std::ifstream in(example);
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with('[')) sections.push_back(line.substr(0, line.find(']') + 1));
+  EXPECT_GT(sections.size(), 5U) << example;
+  return sections;
+}
+
+TEST(CliAlone, ConfigCheckKnowsEachSectionOfTheExamples) {
+  const TempFolder folder("/tmp");
+  const auto file = (folder.path() / "some.toml").string();
+  for (const std::string program : {"tierpilotd", "tierpilot-coordinator"})
+    for (const auto& section :
+         sections_of(std::filesystem::path(std::getenv("TIERPILOT_TEST_SOURCE")) / "systemd" /
+                     (program + ".toml"))) {
+      std::ofstream(file) << section << "\n";
+      const auto checked = tierctl_at("unix:/nowhere/c.sock", {"config", "check", file});
+      EXPECT_EQ(checked.err.find("is no section"), std::string::npos) << checked.err;
+      const bool names_it = checked.out.find(program) != std::string::npos ||
+                            checked.err.find("--program") != std::string::npos ||
+                            checked.err.find(file) != std::string::npos;
+      EXPECT_TRUE(names_it) << section << ": " << checked.out << checked.err;
+    }
+}
+
 TEST(CliAlone, ConfigCheckNamesUnknownKeys) {
   const TempFolder folder("/tmp");
   const auto file = (folder.path() / "coordinator.toml").string();

@@ -15,6 +15,7 @@
 #include "tools/lab/scene.h"
 #include "tools/lab/sharing.h"
 #include "tools/output/arguments.h"
+#include "tools/output/laboratory_help.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -326,8 +327,7 @@ void add_gang_options(CLI::App& command, Options& options) {
 }  // namespace
 
 void add_evaluate(CLI::App& policy, Context& context) {
-  auto* command = policy.add_subcommand(
-      "evaluate", "policies on a suite of simulated workloads, and a bound that none can beat");
+  auto* command = policy.add_subcommand("evaluate", laboratory_help::kPolicyEvaluate);
   auto options = std::make_shared<Options>();
   auto* suite = command->add_option("--suite", options->suite, "what the policies are compared on")
                     ->type_name("quick|short|full|wide|quality|gangs|sharing")

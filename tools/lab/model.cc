@@ -10,6 +10,7 @@
 #include "policies/sharing/card/onnx_model.h"
 #include "tools/lab/command.h"
 #include "tools/lab/guarded.h"
+#include "tools/output/laboratory_help.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -110,9 +111,9 @@ int run(const Context& context, const std::string& path, std::optional<uint32_t>
 }  // namespace
 
 void add_model(CLI::App& app, Context& context) {
-  auto* model = app.add_subcommand("model", "what a model is made of");
+  auto* model = app.add_subcommand("model", laboratory_help::kModel);
   model->require_subcommand(1);
-  auto* describe = model->add_subcommand("describe", "the model card of an ONNX file");
+  auto* describe = model->add_subcommand("describe", laboratory_help::kModelDescribe);
   struct Arguments {
     std::string path;
     std::optional<uint32_t> batch;

@@ -8,6 +8,7 @@
 #include "policies/sim/quality/prediction_summary.h"
 #include "tools/lab/command.h"
 #include "tools/output/arguments.h"
+#include "tools/output/laboratory_help.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -105,10 +106,9 @@ int predict(const Context& context, const Options& options) {
 }  // namespace
 
 void add_quality(CLI::App& app, Context& context) {
-  auto* quality = app.add_subcommand("quality", "predicted losses of training jobs");
+  auto* quality = app.add_subcommand("quality", laboratory_help::kQuality);
   quality->require_subcommand(1);
-  auto* command = quality->add_subcommand(
-      "predict", "how well the losses of recorded runs are foretold from their beginning");
+  auto* command = quality->add_subcommand("predict", laboratory_help::kQualityPredict);
   auto options = std::make_shared<Options>();
   command
       ->add_option("CURVES", options->curves,

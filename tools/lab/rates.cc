@@ -10,6 +10,7 @@
 #include "policies/gang/rates/rate_trial.h"
 #include "tools/lab/command.h"
 #include "tools/output/arguments.h"
+#include "tools/output/laboratory_help.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -181,8 +182,7 @@ int run(const Context& context, const Options& options) {
 }  // namespace
 
 void add_rates(CLI::App& unit, Context& context) {
-  auto* command = unit.add_subcommand(
-      "rates", "failure rates of units from a record, and how well they would have foretold it");
+  auto* command = unit.add_subcommand("rates", laboratory_help::kUnitRates);
   auto options = std::make_shared<Options>();
   command
       ->add_option("--history", options->history,

@@ -16,6 +16,7 @@
 #include "tools/lab/progress_bar.h"
 #include "tools/lab/scene.h"
 #include "tools/lab/simulate_training.h"
+#include "tools/output/laboratory_help.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -170,8 +171,7 @@ int run(const Context& context, Options options) {
 }  // namespace
 
 void add_simulate(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand(
-      "simulate", "run a workload under several policies on a described cluster");
+  auto* command = app.add_subcommand("simulate", laboratory_help::kSimulate);
   auto options = std::make_shared<Options>();
   auto* workload = add_scene_options(*command, options->scene);
   auto* curves = add_training_scene(*command, options->training)->excludes(workload);

@@ -17,6 +17,7 @@
 #include "tools/lab/plots.h"
 #include "tools/lab/progress_bar.h"
 #include "tools/lab/train_gang.h"
+#include "tools/output/laboratory_help.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -226,8 +227,7 @@ int run_kind(const Context& context, Options options) {
 }  // namespace
 
 void add_train(CLI::App& policy, Context& context) {
-  auto* command =
-      policy.add_subcommand("train", "train a policy by simulation and write its weights");
+  auto* command = policy.add_subcommand("train", laboratory_help::kPolicyTrain);
   auto options = std::make_shared<Options>();
   command
       ->add_option("--kind", options->kind,

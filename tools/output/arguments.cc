@@ -6,6 +6,8 @@
 #include <ostream>
 #include <string_view>
 
+#include "tools/output/help_format.h"
+
 namespace tierpilot {
 namespace {
 
@@ -82,6 +84,7 @@ std::optional<int> parse_arguments(CLI::App& app, int argc, const char* const* a
   app.add_flag("-j,--json", output.json, "print JSON");
   app.set_version_flag("--version", fmt::format("{} {}", app.get_name(), TIERPILOT_VERSION));
   fall_through(app);
+  use_readable_help(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -22,14 +22,14 @@ namespace {
 
 // Sections that only one of the two daemons knows.
 const std::vector<std::pair<std::string, std::vector<std::string>>> kSections{
-    {"tierpilotd", {"node", "pool", "probe", "placement"}},
+    {"tierpilotd", {"node", "tasks", "health", "pool", "swap", "probe", "placement"}},
     {"tierpilot-coordinator",
-     {"coordinator", "listen", "lease", "queue", "reward", "policy", "guard", "dqn",
-      "dqn-published", "training"}}};
+     {"coordinator", "listen", "lease", "queue", "gang", "users", "elastic", "data", "reward",
+      "policy", "guard", "dqn", "dqn-published", "training"}}};
 // Sections that both know.
-const std::vector<std::string> kShared{"tls", "log"};
+const std::vector<std::string> kShared{"sharing", "tls", "metrics", "log"};
 
-// The first one that neither daemon knows; nothing: all that there is, both do.
+// Of a file with no section that one daemon only knows.
 Error no_program(const std::string& file, const toml::table& document) {
   for (const auto& [key, value] : document) {
     if (std::ranges::find(kShared, key.str()) != kShared.end()) continue;
@@ -40,8 +40,8 @@ Error no_program(const std::string& file, const toml::table& document) {
                         file, at.line, at.column, key.str())};
   }
   return {ErrorCode::kInvalid,
-          fmt::format("{}: has no section of a node ([node], ...) or of a coordinator "
-                      "([coordinator], ...); name the program with --program",
+          fmt::format("{}: all that it has may be a node's or a coordinator's: name the program "
+                      "with --program",
                       file)};
 }
 

@@ -21,7 +21,11 @@ Result<int> show_status(Context& context, ClusterConnection& connection) {
   if (health["policy_standing"] == "deposed")
     warnings.push_back("the heuristic decides, policy '" + health["policy"].get<std::string>() +
                        "' is deposed: " + health["policy_why"].get<std::string>());
-  if (!context.output.json) health["up_since"] = format_age(health["started_ms"], health["now_ms"]);
+  if (!context.output.json) {
+    health["up_since"] = format_age(health["started_ms"], health["now_ms"]);
+    const auto capacity = health["capacity_unit_ms"].get<double>();
+    if (capacity > 0) health["busy_share"] = health["busy_unit_ms"].get<double>() / capacity;
+  }
   return print(context.output, {{"health", health}},
                {{.rows = "/health",
                  .columns = {{"Coordinator version", "/version"},
@@ -35,8 +39,7 @@ Result<int> show_status(Context& context, ClusterConnection& connection) {
                              {"Its standing", "/policy_standing"},
                              {"Decisions by fallback", "/fallbacks", Format::kNumber},
                              {"Rejected frames", "/rejected_frames", Format::kNumber},
-                             {"Busy unit-ms since start", "/busy_unit_ms", Format::kNumber},
-                             {"Capacity unit-ms", "/capacity_unit_ms", Format::kNumber}}}},
+                             {"Units busy since start", "/busy_share", Format::kPercent}}}},
                warnings);
 }
 

@@ -31,11 +31,18 @@ std::vector<Column> columns_of(bool gpus) {
   return columns;
 }
 
+ordered_json unit_json(const Context& context, wire::UnitEntry::Reader entry) {
+  auto unit = message_json(entry);
+  // For people: no task has the number 0.
+  if (!context.output.json && unit["task"] == 0) unit["task"] = nullptr;
+  return unit;
+}
+
 Result<int> list(Context& context, ClusterConnection& connection) {
   auto units = ordered_json::array();
   bool gpus = false;
   auto listed = for_each_unit(connection, [&](wire::UnitEntry::Reader unit) {
-    units.push_back(message_json(unit));
+    units.push_back(unit_json(context, unit));
     gpus = gpus || units.back()["engine"] == "gpu";
   });
   if (!listed) return tl::unexpected(listed.error());
@@ -75,10 +82,10 @@ Result<int> show(Context& context, ClusterConnection& connection, const std::str
        .rows = "/failures",
        .columns = {{"WHEN", "/at_ms", Format::kTime}, {"WHAT", "/what"}, {"OF", "/why"}},
        .empty = "none"});
-  return print(
-      context.output,
-      {{"unit", message_json(answer->getUnit())}, {"failures", messages_json(answer->getNotes())}},
-      tables);
+  return print(context.output,
+               {{"unit", unit_json(context, answer->getUnit())},
+                {"failures", messages_json(answer->getNotes())}},
+               tables);
 }
 
 Result<int> give_order(Context& context, ClusterConnection& connection, const char* verb,
@@ -89,7 +96,7 @@ Result<int> give_order(Context& context, ClusterConnection& connection, const ch
   request.setReason(order.reason);
   auto answer = connection.call(kj::mv(request));
   if (!answer) return tl::unexpected(answer.error());
-  return print(context.output, {{"unit", message_json(answer->getUnit())}}, unit_tables());
+  return print(context.output, {{"unit", unit_json(context, answer->getUnit())}}, unit_tables());
 }
 
 void add_order(CLI::App& unit, Context& context, const char* verb, const char* help) {

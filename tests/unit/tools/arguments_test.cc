@@ -44,6 +44,20 @@ TEST_F(ArgumentsTest, HelpOfAVerb) {
   EXPECT_NE(out_.str().find("show a node"), std::string::npos);
 }
 
+TEST_F(ArgumentsTest, HelpSaysNumbersAndTheirLimitsInWords) {
+  auto* show = app_.get_subcommand("node")->get_subcommand("show");
+  double weight = 0;
+  std::string engine;
+  show->add_option("--count", limit_)->check(CLI::Range(1, 16));
+  show->add_option("--weight", weight)->check(number_between(0.5, 2));
+  show->add_option("--engine", engine)->check(CLI::IsMember({"cpu", "gpu"}));
+  show->add_option("--page", limit_);
+  EXPECT_EQ(parse({"node", "show", "--help"}), kExitOk);
+  for (const char* part : {"--count NUMBER (1 to 16)", "--weight NUMBER (0.5 to 2)",
+                           "--engine {cpu,gpu}", "--page NUMBER"})
+    EXPECT_NE(out_.str().find(part), std::string::npos) << part << " is not in\n" << out_.str();
+}
+
 TEST_F(ArgumentsTest, AMissingVerbNamesTheChoices) {
   EXPECT_EQ(parse({"node"}), kExitUsage);
   EXPECT_NE(err_.str().find("tool node: "), std::string::npos) << err_.str();

@@ -11,21 +11,26 @@
 #include "tools/lab/command.h"
 #include "tools/lab/predictor/predictor_file.h"
 #include "tools/output/arguments.h"
+#include "tools/output/laboratory_help.h"
 
 namespace tierpilot::lab {
 namespace {
 
 using nlohmann::ordered_json;
 
-const std::vector<Column> kColumns{
-    {"Use, thousandths of a core or GPU", "/milli", Format::kNumber},
-    {"at most (95 %)", "/milli_upper", Format::kNumber},
-    {"Memory beyond the interpreter, or on the GPU", "/memory_bytes", Format::kBytes},
-    {"at most (99.5 %)", "/memory_upper_bytes", Format::kBytes},
-    {"Run time s", "/run_s", Format::kNumber},
-    {"at most (95 %) s", "/run_upper_s", Format::kNumber},
-    {"Unlike what it was trained on", "/unlike"},
-    {"Why", "/why"}};
+std::vector<Column> columns_for(bool gpu, bool has_reason) {
+  std::vector<Column> columns{{gpu ? "Use, thousandths of the GPU" : "Use, thousandths of a core",
+                               "/milli", Format::kNumber},
+                              {"at most (95 %)", "/milli_upper", Format::kNumber},
+                              {gpu ? "Memory on the GPU" : "Memory beyond the interpreter",
+                               "/memory_bytes", Format::kBytes},
+                              {"at most (99.5 %)", "/memory_upper_bytes", Format::kBytes},
+                              {"Run time s", "/run_s", Format::kNumber},
+                              {"at most (95 %) s", "/run_upper_s", Format::kNumber},
+                              {"Unlike what it was trained on", "/unlike"}};
+  if (has_reason) columns.push_back({"Why", "/why"});
+  return columns;
+}
 
 struct Arguments {
   std::string card, predictor, gpu;
@@ -77,15 +82,15 @@ int run(const Context& context, const Arguments& given) {
   }
   std::vector<std::string> warnings;
   if (said.unlike) warnings.push_back(said.why + ": the figures are no more than a guess");
-  return print(context.output, value, {{.rows = "", .columns = kColumns}}, warnings);
+  return print(context.output, value,
+               {{.rows = "", .columns = columns_for(!given.gpu.empty(), !said.why.empty())}},
+               warnings);
 }
 
 }  // namespace
 
 void add_prediction(CLI::App& predictor, Context& context) {
-  auto* command = predictor.add_subcommand(
-      "predict",
-      "what a training will use of a core or GPU, its memory and its time, by its model card");
+  auto* command = predictor.add_subcommand("predict", laboratory_help::kPredictorPredict);
   auto given = std::make_shared<Arguments>();
   command
       ->add_option("CARD", given->card, "CARD.json, by tierpilot.describe() or `model describe -j`")

@@ -14,6 +14,7 @@
 #include "tools/lab/predictor/collect.h"
 #include "tools/lab/progress_bar.h"
 #include "tools/output/arguments.h"
+#include "tools/output/laboratory_help.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -89,9 +90,7 @@ int run(const Context& context, const std::string& data, const std::string& trai
 }
 
 void add_collect(CLI::App& predictor, Context& context) {
-  auto* collect = predictor.add_subcommand(
-      "collect",
-      "train models of many architectures on one core or GPU, and measure what they use");
+  auto* collect = predictor.add_subcommand("collect", laboratory_help::kPredictorCollect);
   auto given = std::make_shared<CollectOptions>();
   collect->add_option("--out", given->out, "the table; its machine goes beside it as .json")
       ->required()
@@ -150,14 +149,12 @@ void add_collect(CLI::App& predictor, Context& context) {
 }  // namespace
 
 void add_predictor(CLI::App& app, Context& context) {
-  auto* predictor =
-      app.add_subcommand("predictor", "what jobs will use of a unit, predicted and measured");
+  auto* predictor = app.add_subcommand("predictor", laboratory_help::kPredictor);
   predictor->require_subcommand(1);
   add_collect(*predictor, context);
   add_training(*predictor, context);
   add_prediction(*predictor, context);
-  auto* evaluate = predictor->add_subcommand(
-      "evaluate", "predictors on measurements of jobs that they were not trained on");
+  auto* evaluate = predictor->add_subcommand("evaluate", laboratory_help::kPredictorEvaluate);
   struct Arguments {
     std::string data, train;
   };

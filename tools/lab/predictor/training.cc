@@ -16,6 +16,7 @@
 #include "policies/sharing/predict/pairs/pair_data.h"
 #include "tools/lab/command.h"
 #include "tools/lab/predictor/predictor_file.h"
+#include "tools/output/laboratory_help.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -28,14 +29,14 @@ const std::vector<Column> kTrained{
     {"Predictor", "/predictor"},
     {"Configurations", "/configurations", Format::kNumber},
     {"Architectures", "/architectures", Format::kNumber},
-    {"Margin of time, ln", "/busy_margin", Format::kNumber},
-    {"Margin of memory, ln", "/memory_margin", Format::kNumber},
+    {"95 % of times stay below, times what is foretold", "/upper/time", Format::kNumber},
+    {"99.5 % of memory", "/upper/memory", Format::kNumber},
     {"Speed kept beside another", "/kept_beside_another", Format::kPercent},
     {"GPUs", "/gpus"},
     {"Configurations on GPUs", "/gpu_configurations", Format::kNumber},
-    {"Margin of use, ln", "/gpu_margins/milli", Format::kNumber},
-    {"Margin of time on a GPU, ln", "/gpu_margins/run", Format::kNumber},
-    {"Margin of memory on a GPU, ln", "/gpu_margins/memory", Format::kNumber}};
+    {"95 % of use stay below, times what is foretold", "/gpu_upper/use", Format::kNumber},
+    {"95 % of times", "/gpu_upper/time", Format::kNumber},
+    {"99.5 % of memory", "/gpu_upper/memory", Format::kNumber}};
 
 struct Arguments {
   std::vector<std::string> data;
@@ -116,15 +117,20 @@ ordered_json described(const JobModel& model, const Measured& measured, const st
       {"skipped", measured.skipped},
       {"busy_margin", model.busy_margin},
       {"memory_margin", model.memory_margin},
+      {"upper", {{"time", std::exp(model.busy_margin)}, {"memory", std::exp(model.memory_margin)}}},
       {"kept_beside_another", model.pairs ? ordered_json(std::exp(model.pairs->ln)) : nullptr},
       {"gpus", ordered_json::array()},
       {"gpu_configurations", measured.gpus.size()},
-      {"gpu_margins", nullptr}};
+      {"gpu_margins", nullptr},
+      {"gpu_upper", nullptr}};
   if (!model.gpu) return value;
   for (const auto& kind : model.gpu->kinds) value["gpus"].push_back(kind.name);
   const auto& margins = model.gpu->margins;
   value["gpu_margins"] = {
       {"milli", margins.milli}, {"run", margins.run}, {"memory", margins.memory}};
+  value["gpu_upper"] = {{"use", std::exp(margins.milli)},
+                        {"time", std::exp(margins.run)},
+                        {"memory", std::exp(margins.memory)}};
   return value;
 }
 
@@ -153,8 +159,7 @@ int train(const Context& context, const Arguments& given) {
 }  // namespace
 
 void add_training(CLI::App& predictor, Context& context) {
-  auto* command = predictor.add_subcommand(
-      "train", "predict use of a unit, memory and run time of trainings from their model cards");
+  auto* command = predictor.add_subcommand("train", laboratory_help::kPredictorTrain);
   auto given = std::make_shared<Arguments>();
   command
       ->add_option("--data", given->data,

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "tools/cluster/program.h"
+#include "tools/output/laboratory_help.h"
 #include "tools/tierctl/object.h"
 
 namespace tierpilot::tierctl {
@@ -42,47 +43,40 @@ void add_lab_command(CLI::App& parent, Context& context, std::vector<std::string
 }  // namespace
 
 void add_simulate(CLI::App& app, Context& context) {
-  add_lab_command(app, context, {"simulate"},
-                  "run a workload under several policies on a described cluster");
+  add_lab_command(app, context, {"simulate"}, laboratory_help::kSimulate);
 }
 
 void add_quality(CLI::App& app, Context& context) {
-  auto* quality = app.add_subcommand("quality", "predicted losses of training jobs");
+  auto* quality = app.add_subcommand("quality", laboratory_help::kQuality);
   quality->require_subcommand(1);
-  add_lab_command(*quality, context, {"quality", "predict"},
-                  "how well the losses of recorded runs are foretold from their beginning");
+  add_lab_command(*quality, context, {"quality", "predict"}, laboratory_help::kQualityPredict);
 }
 
 void add_model(CLI::App& app, Context& context) {
-  auto* model = app.add_subcommand("model", "what a model is made of");
+  auto* model = app.add_subcommand("model", laboratory_help::kModel);
   model->require_subcommand(1);
-  add_lab_command(*model, context, {"model", "describe"}, "the model card of an ONNX file");
+  add_lab_command(*model, context, {"model", "describe"}, laboratory_help::kModelDescribe);
 }
 
 void add_predictor(CLI::App& app, Context& context) {
-  auto* predictor =
-      app.add_subcommand("predictor", "what jobs will use of a unit, predicted and measured");
+  auto* predictor = app.add_subcommand("predictor", laboratory_help::kPredictor);
   predictor->require_subcommand(1);
   add_lab_command(*predictor, context, {"predictor", "collect"},
-                  "train models of many architectures on one core, and measure what they use");
-  add_lab_command(*predictor, context, {"predictor", "train"},
-                  "predict use of a core, memory and run time of trainings from their model cards");
+                  laboratory_help::kPredictorCollect);
+  add_lab_command(*predictor, context, {"predictor", "train"}, laboratory_help::kPredictorTrain);
   add_lab_command(*predictor, context, {"predictor", "predict"},
-                  "what a training will use of a core, its memory and its time, by its model card");
+                  laboratory_help::kPredictorPredict);
   add_lab_command(*predictor, context, {"predictor", "evaluate"},
-                  "predictors on measurements of jobs that they were not trained on");
+                  laboratory_help::kPredictorEvaluate);
 }
 
 void add_policy_laboratory(CLI::App& policy, Context& context) {
-  add_lab_command(policy, context, {"policy", "train"},
-                  "train the dqn by simulation and write its weights");
-  add_lab_command(policy, context, {"policy", "evaluate"},
-                  "policies on a suite of simulated workloads, and a bound that none can beat");
+  add_lab_command(policy, context, {"policy", "train"}, laboratory_help::kPolicyTrain);
+  add_lab_command(policy, context, {"policy", "evaluate"}, laboratory_help::kPolicyEvaluate);
 }
 
 void add_unit_laboratory(CLI::App& unit, Context& context) {
-  add_lab_command(unit, context, {"unit", "rates"},
-                  "failure rates of units from a record, and how well they would have foretold it");
+  add_lab_command(unit, context, {"unit", "rates"}, laboratory_help::kUnitRates);
 }
 
 }  // namespace tierpilot::tierctl
