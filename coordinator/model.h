@@ -137,6 +137,17 @@ struct CandidateRecord {
   uint32_t units = 0;
 };
 
+// A unit that was looked at for a task with a share, as it was then.
+struct UnitLook {
+  std::string node;
+  uint32_t unit = 0;
+  std::string gpu;  // empty: a group of cores
+  uint32_t free_milli = 0;
+  uint64_t free_memory_bytes = 0;
+  std::vector<uint64_t> tasks;  // that have shares of it
+  std::string refused;          // why the task could not start there; empty: it could
+};
+
 struct RewardRecord {
   std::optional<double> reward;  // empty until the data has been served
   double utilisation = 0;
@@ -176,9 +187,11 @@ struct DecisionRecord {
   bool writes = false;
   std::string kept_back_for;  // the node that the task had to wait for last; empty: it had not
   int64_t kept_back_ms = 0;
-  uint32_t considered = 0;                  // nodes that the policy was shown
+  uint32_t considered =
+      0;  // nodes that the policy was shown; with a share, units that were looked at
   uint32_t eligible = 0;                    // of them, those that could take the task
   std::vector<CandidateRecord> candidates;  // the chosen one, and the best of the others
+  std::vector<UnitLook> unit_looks{};  // of a task with a share: the chosen unit, and some others
   std::vector<float> encoded;
   RewardRecord reward;
   std::optional<GangDecision> gang{};  // of a gang

@@ -225,6 +225,16 @@ void from_json(const json& in, GangDecision& d) {
   in.at("standing").get_to(d.standing);
 }
 
+void from_json(const json& in, UnitLook& look) {
+  in.at("node").get_to(look.node);
+  in.at("unit").get_to(look.unit);
+  look.gpu = in.value("gpu", "");
+  in.at("free_milli").get_to(look.free_milli);
+  in.at("free_memory_bytes").get_to(look.free_memory_bytes);
+  in.at("tasks").get_to(look.tasks);
+  look.refused = in.value("refused", "");
+}
+
 void from_json(const json& in, DecisionRecord& d) {
   in.at("task").get_to(d.attempt.task);
   in.at("attempt").get_to(d.attempt.attempt);
@@ -251,6 +261,7 @@ void from_json(const json& in, DecisionRecord& d) {
   d.eligible = in.value("eligible", d.considered);
   if (in.contains("encoded")) in.at("encoded").get_to(d.encoded);
   if (in.contains("reward")) in.at("reward").get_to(d.reward);
+  if (in.contains("unit_looks")) in.at("unit_looks").get_to(d.unit_looks);
   if (in.contains("gang")) d.gang = in.at("gang").get<GangDecision>();
 }
 

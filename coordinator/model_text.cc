@@ -59,6 +59,16 @@ static void write_json(JsonText& out, const CandidateColumns& candidates) {
   });
 }
 
+static void write_json(JsonText& out, const UnitLook& look) {
+  out.object([&] {
+    out.put("free_memory_bytes", look.free_memory_bytes).put("free_milli", look.free_milli);
+    if (!look.gpu.empty()) out.put("gpu", look.gpu);
+    out.put("node", look.node);
+    if (!look.refused.empty()) out.put("refused", look.refused);
+    out.put("tasks", look.tasks).put("unit", look.unit);
+  });
+}
+
 static void write_json(JsonText& out, const GangDecision& gang) {
   out.object([&] {
     out.put("expected_h", gang.expected_h).put("heuristic", gang.heuristic);
@@ -207,7 +217,9 @@ std::string decision_text(const DecisionRecord& decision) {
     out.put("mode", word_of(decision.mode, policy_mode_name)).put("node", decision.node);
     out.put("operations", decision.operations).put("policy", decision.policy);
     out.put("proposed", decision.proposed).put("reason", decision.reason);
-    out.put("task", decision.attempt.task).put("utilisation", decision.utilisation);
+    out.put("task", decision.attempt.task);
+    if (!decision.unit_looks.empty()) out.put("unit_looks", decision.unit_looks);
+    out.put("utilisation", decision.utilisation);
     out.put("weights_version", decision.weights_version).put("writes", decision.writes);
   });
   return out.take();

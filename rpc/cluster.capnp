@@ -86,6 +86,18 @@ struct UnitEntry {
   busyPercent @14 :Node.Measure; # of the time in which anything computed on it
 }
 
+struct UnitLook {
+  # A unit that is shared, looked at for a task.
+  node @0 :Text;
+  unit @1 :UInt32;
+  gpu @2 :Text;                  # empty: a group of cores
+  freeMilli @3 :UInt32;
+  freeMemoryBytes @4 :UInt64;
+  tasks @5 :List(UInt64);        # that have shares of it
+  refused @6 :Text;              # why the task cannot start there; empty: it can
+  chosen @7 :Bool;
+}
+
 struct Decision {
   policy @0 :Text;               # who decided
   node @1 :Text;
@@ -108,6 +120,8 @@ struct Decision {
   keptBackFor @17 :Text;         # the full node that the task had to wait for; empty: it had not
   keptBackMs @18 :Int64;         # from when it was first asked about
   gang @19 :Gang;                # null: of no gang, or decided by an older coordinator
+  units @20 :List(UnitLook);     # of a task with a share: the chosen one and some others; then
+                                 # `considered` and `eligible` count units that were looked at
 
   struct Gang {
     # Expected hours are those until the end of the job, with failures and restarts.
@@ -453,7 +467,8 @@ interface Cluster {
   taskCancel @12 (id :UInt64) -> (task :Task);
   taskLog @13 (id :UInt64, stream :Text, offset :UInt64, maxBytes :UInt32)
       -> (data :Data, end :Bool, dropped :UInt64);
-  taskExplain @14 (id :UInt64) -> (task :Task, decisions :List(Decision));
+  taskExplain @14 (id :UInt64) -> (task :Task, decisions :List(Decision), units :List(UnitLook));
+  # Units: where one that waits for a share could start now, and why not elsewhere.
 
   policyList @15 () -> (policies :List(PolicyEntry), others :List(PolicyChoice));
   policyShow @16 (name :Text) -> (policy :PolicyEntry, learner :LearnerState,

@@ -56,7 +56,8 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
                        gangs.begin_again(gang, ranks, why);
                      }}),
       intake(
-          state, [this](std::vector<TaskSpec>& specs) { return shares.check_promises(specs); },
+          state,
+          [this](auto& specs, const auto& coming) { return shares.check_promises(specs, coming); },
           [this] { pump(); }),
       membership(state, lifecycle),
       datasets(

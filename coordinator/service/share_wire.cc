@@ -24,6 +24,21 @@ void write_share(const CoreShare& share, const std::string& allocator,
   write_known(share.gain_of_one_more, kUnknown, out.initGainOfOneMore());
 }
 
+void write_unit_looks(const std::vector<UnitLook>& looks,
+                      capnp::List<wire::UnitLook>::Builder out) {
+  for (unsigned i = 0; i < out.size(); ++i) {
+    const auto& from = looks[i];
+    out[i].setNode(from.node);
+    out[i].setUnit(from.unit);
+    out[i].setGpu(from.gpu);
+    out[i].setFreeMilli(from.free_milli);
+    out[i].setFreeMemoryBytes(from.free_memory_bytes);
+    auto tasks = out[i].initTasks(static_cast<unsigned>(from.tasks.size()));
+    for (unsigned t = 0; t < tasks.size(); ++t) tasks.set(t, from.tasks[t]);
+    out[i].setRefused(from.refused);
+  }
+}
+
 void write_unit_share(const ShownShare& share, const std::string& policy,
                       wire::UnitShare::Builder out) {
   const auto& predicted = share.forecast.predicted;

@@ -325,6 +325,8 @@ kj::Promise<void> TaskService::taskExplain(TaskExplainContext context) {
   }
   if (const auto share = share_of(task))
     write_unit_share(*share, caller_->core().state.settings.share_policy, shown.initUnitShare());
+  const auto looks = caller_->core().shares.looks_now(task.id);
+  write_unit_looks(looks, results.initUnits(static_cast<unsigned>(looks.size())));
   auto out = results.initDecisions(static_cast<unsigned>(decisions.size()));
   for (unsigned i = 0; i < out.size(); ++i) write_decision(decisions[i], out[i]);
   return kj::READY_NOW;

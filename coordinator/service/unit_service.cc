@@ -166,6 +166,9 @@ kj::Promise<void> UnitService::unitOrder(UnitOrderContext context) {
                auto& core = caller_->core();
                const uint64_t gang = core.state.units.user_of(id);
                if (order == "drain" && gang != 0) core.checkpoints.ask(gang, "unit drained");
+               if (order == "drain")
+                 for (const uint64_t sharer : core.shares.sharers_of(id))
+                   core.checkpoints.ask(sharer, "unit drained");
                write_unit(core.state, core.shares, caller_->shared().cards, id,
                           context.getResults().initUnit());
                (*fulfiller)->fulfill();

@@ -240,6 +240,9 @@ void write_decision(const DecisionRecord& decision, wire::Decision::Builder out)
   auto encoded = out.initEncoded(count(decision.encoded));
   for (unsigned i = 0; i < encoded.size(); ++i) encoded.set(i, decision.encoded[i]);
   write_reward(decision.reward, out.initReward());
+  auto looks = out.initUnits(count(decision.unit_looks));
+  write_unit_looks(decision.unit_looks, looks);
+  if (looks.size() > 0) looks[0].setChosen(true);
   if (!decision.gang) return;
   auto gang = out.initGang();
   gang.setExpectedH(decision.gang->expected_h);

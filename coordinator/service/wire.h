@@ -37,6 +37,7 @@ void write_checkpointing(const CheckpointTotals& totals, wire::Checkpointing::Bu
 void write_task(const Task& task, wire::Task::Builder out);
 void write_share(const CoreShare& share, const std::string& allocator,
                  wire::CoreShare::Builder out);
+void write_unit_looks(const std::vector<UnitLook>& looks, capnp::List<wire::UnitLook>::Builder out);
 void write_unit_share(const ShownShare& share, const std::string& policy,
                       wire::UnitShare::Builder out);
 // The reason becomes this one.

@@ -47,14 +47,28 @@ Result<int> list_nodes(Context& context, ClusterConnection& connection) {
                  .empty = "no nodes: start tierpilotd on a machine"}});
 }
 
+// Drivers leave what they do not tell of a GPU at 0; cores have no GPU, and GPUs no cores.
+void mark_untold(ordered_json& info) {
+  for (auto& gpu : info["gpus"])
+    for (const char* figure : {"memory_bytes", "compute_capability", "cores", "sm_clock_mhz",
+                               "memory_clock_mhz", "bus_width_bits"})
+      if (gpu[figure] == 0) {
+        gpu[figure] = nullptr;
+        gpu[std::string(figure) + "_unavailable"] = "its driver does not tell it";
+      }
+  for (auto& unit : info["shared_units"]) unit[unit["gpu"] == "" ? "gpu" : "cores"] = nullptr;
+}
+
 Result<int> show_node(Context& context, ClusterConnection& connection, const std::string& name) {
   auto request = connection.cluster().nodeShowRequest();
   request.setName(name);
   auto answer = connection.call(kj::mv(request));
   if (!answer) return tl::unexpected(answer.error());
+  ordered_json value{{"node", message_json(answer->getNode())},
+                     {"notes", messages_json(answer->getNotes())}};
+  mark_untold(value["node"]["info"]);
   return print(
-      context.output,
-      {{"node", message_json(answer->getNode())}, {"notes", messages_json(answer->getNotes())}},
+      context.output, value,
       {{.rows = "/node",
         .columns = {{"Node", "/info/name"},
                     {"State", "/state"},

@@ -14,11 +14,20 @@ namespace {
 
 using nlohmann::ordered_json;
 
+constexpr const char* kOfShares = "sharing/";  // policies that place tasks with shares
+
 std::string how_chosen(const ordered_json& decision) {
   if (const auto why = decision["fallback"].get<std::string>(); !why.empty())
     return "by the fallback heuristic: " + why;
   if (decision["explored"] == true) return "at random, to explore";
   return "the best candidate by this policy";
+}
+
+void add_readable_look(ordered_json& look) {
+  if (look["gpu"] != "") look["unit"] = look["gpu"];
+  look["verdict"] = look["chosen"] == true  ? "<- chosen"
+                    : look["refused"] == "" ? "it could start there"
+                                            : look["refused"];
 }
 
 // Cells that are made for people: how it was chosen, milliseconds, a mark at the chosen candidate.
@@ -32,6 +41,7 @@ void add_readable(ordered_json& decision, int64_t now_ms) {
   }
   for (auto& candidate : decision["candidates"])
     candidate["chosen"] = candidate["node"] == decision["node"] ? "<- chosen" : "";
+  for (auto& unit : decision["units"]) add_readable_look(unit);
 }
 
 // Of a task that has no node (now), with what it waits for.
@@ -68,6 +78,29 @@ Table choice_table(const std::string& at, bool kept_back) {
     table.columns.push_back({"Kept back ms", "/kept_back_ms", Format::kNumber});
   }
   return table;
+}
+
+// Of a task with a share.
+Table unit_choice_table(const std::string& at) {
+  return {.rows = at,
+          .columns = {{"Policy", "/policy"},
+                      {"Node", "/node"},
+                      {"Reason", "/reason"},
+                      {"Units looked at", "/considered", Format::kNumber},
+                      {"Of these it could start on", "/eligible", Format::kNumber},
+                      {"When", "/when"},
+                      {"Decided in us", "/decide_us", Format::kNumber}}};
+}
+
+Table unit_table(const std::string& title, const std::string& rows) {
+  return {.title = title,
+          .rows = rows,
+          .columns = {{"NODE", "/node"},
+                      {"UNIT", "/unit"},
+                      {"FREE THOUSANDTHS", "/free_milli", Format::kNumber},
+                      {"FREE MEMORY", "/free_memory_bytes", Format::kBytes},
+                      {"TASKS THERE", "/tasks"},
+                      {"", "/verdict"}}};
 }
 
 Table observation_table(const std::string& at) {
@@ -119,6 +152,13 @@ Table reward_table(const std::string& at) {
 
 std::vector<Table> decision_tables(const ordered_json& decision, const std::string& at,
                                    const std::string& title) {
+  if (decision["policy"].get<std::string>().starts_with(kOfShares)) {
+    std::vector<Table> tables{unit_choice_table(at)};
+    tables.back().title = title;
+    if (!decision["units"].empty())
+      tables.push_back(unit_table("Units, as they were then", at + "/units"));
+    return tables;
+  }
   std::vector<Table> tables{choice_table(at, decision["kept_back_for"] != "")};
   tables.back().title = title;
   if (!decision["observation"].is_null()) tables.push_back(observation_table(at));
@@ -134,7 +174,8 @@ Result<int> explain(Context& context, ClusterConnection& connection, uint64_t id
   auto answer = connection.call(kj::mv(request));
   if (!answer) return tl::unexpected(answer.error());
   ordered_json value{{"task", task_json(answer->getTask())},
-                     {"decisions", messages_json(answer->getDecisions())}};
+                     {"decisions", messages_json(answer->getDecisions())},
+                     {"units", messages_json(answer->getUnits())}};
   auto& task = value["task"];
   const int64_t now_ms = system_clock().wall_ms();
   const bool decided = !value["decisions"].empty();
@@ -142,6 +183,10 @@ Result<int> explain(Context& context, ClusterConnection& connection, uint64_t id
   std::vector<Table> tables;
   if (!context.output.json && (waits || !decided)) tables = waiting_tables(task, now_ms);
   for (auto& table : share_tables(task)) tables.push_back(std::move(table));
+  if (!context.output.json)
+    for (auto& unit : value["units"]) add_readable_look(unit);
+  if (!value["units"].empty())
+    tables.push_back(unit_table("Where it could start now, and why not", "/units"));
   for (size_t i = 0; i < value["decisions"].size(); ++i) {
     auto& decision = value["decisions"][i];
     if (!context.output.json) add_readable(decision, now_ms);

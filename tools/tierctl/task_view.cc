@@ -57,8 +57,13 @@ ordered_json task_json(wire::Task::Reader task) {
   };
   json["wait_ms"] = since_submit(task.getStartedMs());
   json["response_ms"] = since_submit(task.getFinishedMs());
-  if (auto& share = json["unit_share"]; share.is_object() && waits_for_unit(share))
-    share["unit"] = nullptr;
+  if (auto& share = json["unit_share"]; share.is_object()) {
+    if (waits_for_unit(share)) share["unit"] = nullptr;
+    if (share["memory_bytes"] == 0) {
+      share["memory_bytes"] = nullptr;
+      share["memory_bytes_unavailable"] = "none was asked for or predicted";
+    }
+  }
   return json;
 }
 

@@ -37,8 +37,9 @@ void Lifecycle::reconcile(NodeRecord& node, const std::set<AttemptId>& live, boo
 
 bool Lifecycle::adopt(NodeRecord& node, AttemptId attempt) {
   auto* task = state_.adopting() ? state_.tasks.find(attempt.task) : nullptr;
-  // A gang is begun as a whole, once this one is over.
-  if (!task || task->rank || task->attempt >= attempt.attempt ||
+  // A gang is begun as a whole, once this one is over; what a task has of a unit its node does not
+  // tell, and it would be given to others as well.
+  if (!task || task->rank || task->spec.is_shared() || task->attempt >= attempt.attempt ||
       task->state == TaskState::kWaiting || is_ended(task->state))
     return false;
   if (copies_ && copies_->waits(task->id))

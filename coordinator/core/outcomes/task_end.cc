@@ -56,7 +56,8 @@ uint32_t counted_tries(const Task& task) {
 }
 
 bool may_forgive(const Task& task) {
-  return task.forgiven < kMostForgiven;
+  const uint32_t preempted = task.share ? task.share->preemptions : 0;
+  return task.forgiven < kMostForgiven + preempted;
 }
 
 Verdict judge_lost(const Task& task, const std::string& why, uint32_t max_attempts) {

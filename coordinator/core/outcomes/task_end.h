@@ -26,6 +26,7 @@ Verdict judge(const Task& task, const TaskExit& exit, uint32_t max_attempts, boo
 uint32_t counted_tries(const Task& task);
 
 // A fault that may be a node's is not counted so often: a task may bring its nodes down itself.
+// That it gave its share up for another one is nobody's fault.
 bool may_forgive(const Task& task);
 
 // The node was lost, or forgot the attempt, and cannot be running it any more. Of a rank the gang

@@ -42,6 +42,17 @@ Task rank_of(const Task& gang, uint32_t rank, uint64_t id) {
   return task;
 }
 
+QueueLoad::Load load_of(const std::vector<TaskSpec>& specs) {
+  QueueLoad::Load load{specs.size(), 0};
+  for (const auto& spec : specs) {
+    load.bytes += task_bytes(spec);
+    if (!spec.is_gang()) continue;
+    load.tasks += spec.gang.most_ranks();
+    load.bytes += spec.gang.most_ranks() * task_bytes(spec_of_rank(spec));
+  }
+  return load;
+}
+
 tl::unexpected<Error> other_content(const std::string& request_id) {
   return fail(
       ErrorCode::kConflict,
@@ -69,25 +80,21 @@ void Intake::submit(const std::string& user, const std::string& request_id,
   }
   auto depends_on = admit(specs, state_.catalog, state_.registry);
   if (!depends_on) return answer(tl::unexpected(depends_on.error()));
-  if (auto kept = promises_(specs); !kept) return answer(tl::unexpected(kept.error()));
-
-  QueueLoad::Load load{specs.size(), 0};
-  for (const auto& spec : specs) {
-    load.bytes += task_bytes(spec);
-    if (!spec.is_gang()) continue;
-    load.tasks += spec.gang.most_ranks();
-    load.bytes += spec.gang.most_ranks() * task_bytes(spec_of_rank(spec));
-  }
-  if (auto room = state_.load.room_for(state_.settings.queue_limits, user, load); !room)
+  const auto& limits = state_.settings.queue_limits;
+  if (auto room = state_.load.room_for(limits, user, load_of(specs)); !room)
     return answer(tl::unexpected(room.error()));
+  if (auto kept = promises_(specs, coming()); !kept) return answer(tl::unexpected(kept.error()));
+  const auto load = load_of(specs);  // as promised
   state_.load.add(user, load);
 
   auto tasks = number(user, std::move(specs), *depends_on);
   const SubmitReceipt receipt{state_.last_submission, tasks.front().id, depends_on->size(), digest};
   // A dataset must not be removed between this check and the commit.
   for (const auto& task : tasks) state_.catalog.add_user(task);
-  pending_[request_id] = {digest, {}};
-  pending_[request_id].waiting.push_back(std::move(answer));
+  auto& pending = pending_[request_id] = {digest, {}, {}};
+  pending.waiting.push_back(std::move(answer));
+  for (const auto& task : tasks)
+    if (task.spec.is_shared()) pending.shared.push_back(task.spec);
   auto shared = std::make_shared<const std::vector<Task>>(tasks);
   state_.store.write_first(
       [shared, receipt, request_id](Db& db) -> Status {
@@ -99,6 +106,13 @@ void Intake::submit(const std::string& user, const std::string& request_id,
        depends_on = std::move(*depends_on)](Status status) mutable {
         committed(request_id, receipt, std::move(tasks), depends_on, status);
       });
+}
+
+std::vector<const TaskSpec*> Intake::coming() const {
+  std::vector<const TaskSpec*> specs;
+  for (const auto& [_, pending] : pending_)
+    for (const auto& spec : pending.shared) specs.push_back(&spec);
+  return specs;
 }
 
 std::vector<Task> Intake::number(const std::string& user, std::vector<TaskSpec> specs,

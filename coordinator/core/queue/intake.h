@@ -16,7 +16,9 @@ class Intake {
   using Answer = std::function<void(Result<SubmitReceipt>)>;
 
   // What tasks are promised, beyond that they run.
-  using Promises = std::function<Status(std::vector<TaskSpec>&)>;
+  // `coming` were taken, and are on their way to the disk.
+  using Promises =
+      std::function<Status(std::vector<TaskSpec>&, const std::vector<const TaskSpec*>& coming)>;
 
   // `accepted` is called when new tasks stand in the book.
   Intake(ClusterState& state, Promises promises, std::function<void()> accepted)
@@ -31,7 +33,9 @@ class Intake {
   struct Pending {
     std::string digest;
     std::vector<Answer> waiting;
+    std::vector<TaskSpec> shared;  // that have shares of units
   };
+  std::vector<const TaskSpec*> coming() const;
   std::vector<Task> number(const std::string& user, std::vector<TaskSpec> specs,
                            const Dependencies& depends_on);
   void committed(const std::string& request_id, const SubmitReceipt& receipt,

@@ -46,7 +46,7 @@ void ShareKeeper::adjust() {
       const auto adjustment = policy_->adjust(now.live[n][u]);
       for (const auto& [id, milli] : adjustment.milli) order(id, milli);
       for (const uint64_t id : adjustment.preempted)
-        preempt(id, "what is left of its unit is too little to go on with");
+        preempt(id, 0, "what is left of its unit is too little to go on with");
     }
 }
 
@@ -103,18 +103,38 @@ void ShareKeeper::answered(AttemptId attempt, const Result<uint32_t>& milli) {
   found->second.record.given(boot_s(state_), *milli);
 }
 
-void ShareKeeper::preempt(uint64_t id, const std::string& reason) {
+void ShareKeeper::preempt(uint64_t id, uint64_t for_task, const std::string& reason) {
   const auto found = holders_.find(id);
   auto* task = state_.tasks.find(id);
   if (found == holders_.end() || !task || found->second.preemption) return;
   spdlog::info("task {} is to give up its share: {}", id, reason);
   found->second.preemption = Preemption{.since_ns = state_.clock.boot_ns(),
                                         .checkpoint = newest_checkpoint(state_, id),
-                                        .reason = "preempted: " + reason};
+                                        .reason = "preempted: " + reason,
+                                        .for_task = for_task};
   if (task->share) ++task->share->preemptions;
   ++preemptions_;
   checkpoints_.ask(id, reason);
   end_preempted();
+}
+
+bool ShareKeeper::has_kept_unit(uint64_t task) const {
+  return std::any_of(kept_for_.begin(), kept_for_.end(),
+                     [&](const auto& kept) { return kept.second == task; });
+}
+
+void ShareKeeper::let_go(uint64_t task) {
+  if (!has_kept_unit(task)) return;
+  std::erase_if(kept_for_, [&](const auto& kept) { return kept.second == task; });
+  for (auto& [id, holder] : holders_) {
+    if (!holder.preemption || holder.preemption->for_task != task || holder.preemption->ordered)
+      continue;
+    spdlog::info("task {} keeps its share: task {} needs it no more", id, task);
+    holder.preemption.reset();
+    --preemptions_;
+    if (auto* kept = state_.tasks.find(id); kept && kept->share && kept->share->preemptions > 0)
+      --kept->share->preemptions;
+  }
 }
 
 bool ShareKeeper::takes_checkpoints(uint64_t id, const Holder& holder) const {
@@ -135,7 +155,10 @@ void ShareKeeper::end_preempted() {
         newest_checkpoint(state_, id) == preemption->checkpoint &&
         now_ns - preemption->since_ns < state_.settings.preemption_grace_ms * 1'000'000;
     if (may_save) continue;
-    preemption->told = node->link;
+    // Its start may be on its way to the disk still, and its node does not know it then: it is told
+    // again until it runs.
+    if (task->state == TaskState::kRunning) preemption->told = node->link;
+    preemption->ordered = true;
     node->link->cancel(holder.attempt, preemption->reason);
   }
 }

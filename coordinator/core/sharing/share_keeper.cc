@@ -90,7 +90,7 @@ void ShareKeeper::reported(const Task& task, const JobPoint& report) {
 
 void ShareKeeper::ended(const Task& task, bool succeeded) {
   // Also of one that was cancelled before it had a share.
-  std::erase_if(kept_for_, [&](const auto& kept) { return kept.second == task.id; });
+  let_go(task.id);
   const auto found = holders_.find(task.id);
   if (found == holders_.end() || found->second.attempt.attempt != task.attempt) return;
   const auto& record = found->second.record;
@@ -126,14 +126,18 @@ void ShareKeeper::pump() {
 bool ShareKeeper::look_at(Task& task, Units& now) {
   const auto job = waiting_job(task, now);
   if (job.predicted.empty()) {
+    let_go(task.id);
     task.reason = "waiting for " + missing_units(task.spec);
     return false;
   }
   if (const auto blocked = state_.blocked_by(task); !blocked.empty()) {
+    let_go(task.id);
     task.reason = blocked;
     return false;
   }
+  const int64_t begin_ns = state_.clock.boot_ns();
   const auto start = start_for(task, now, job);
+  const int64_t decide_ns = state_.clock.boot_ns() - begin_ns;
   if (!start) {
     const bool no_swap_room = std::none_of(
         now.nodes.begin(), now.nodes.end(),
@@ -155,7 +159,8 @@ bool ShareKeeper::look_at(Task& task, Units& now) {
   if (!start->preempted.empty()) {
     kept_for_[{node.facts.name, start->unit}] = task.id;
     for (const uint64_t other : start->preempted)
-      preempt(other, fmt::format("task {}, which is latency-sensitive, needs its share", task.id));
+      preempt(other, task.id,
+              fmt::format("task {}, which is latency-sensitive, needs its share", task.id));
     task.reason = "waiting for tasks to give up their shares: " + listed(start->preempted);
     return false;
   }
@@ -163,14 +168,15 @@ bool ShareKeeper::look_at(Task& task, Units& now) {
   for (auto& running : unit.jobs)
     for (const auto& [other, milli] : start->shrunk)
       if (running.id == other) running.share.milli = milli;
-  place(task, node, *start, job, unit.type);
+  place(task, now, *start, job, decide_ns);
   unit.jobs.push_back(live_job(task, holders_.at(task.id)));
   return true;
 }
 
-void ShareKeeper::place(Task& task, const NodeRecord& chosen, const sharing::Start& start,
-                        const sharing::WaitingJob& job, const std::string& unit_type) {
-  const int64_t begin_ns = state_.clock.boot_ns();
+void ShareKeeper::place(Task& task, const Units& units, const sharing::Start& start,
+                        const sharing::WaitingJob& job, int64_t decide_ns) {
+  const auto& chosen = *units.nodes[start.node];
+  auto looked_at = looks(task, units, job, &start);
   auto& node = *state_.registry.find(chosen.facts.name);
   auto& holder =
       holders_.try_emplace(task.id, forecast(task.spec, features(chosen.facts, start.unit)))
@@ -185,7 +191,7 @@ void ShareKeeper::place(Task& task, const NodeRecord& chosen, const sharing::Sta
   task.reason.clear();
   task.exit.reset();
   const auto& unit = chosen.facts.shared_units[start.unit];
-  const auto& predicted = job.predicted.at(unit_type);
+  const auto& predicted = job.predicted.at(units.live[start.node][start.unit].type);
   task.share = UnitShare{.unit = static_cast<uint32_t>(start.unit),
                          .gpu = unit.gpu,
                          .milli = start.share.milli,
@@ -197,7 +203,7 @@ void ShareKeeper::place(Task& task, const NodeRecord& chosen, const sharing::Sta
                          .trial_end = trial_end};
   holder.attempt = {task.id, task.attempt};
   holder.node = task.node;
-  std::erase_if(kept_for_, [&](const auto& kept) { return kept.second == task.id; });
+  let_go(task.id);
   state_.registry.assign(node, holder.attempt, task.spec.own_units(), task.spec.swap_room_bytes);
   node.count(task, 0, 0);
   state_.catalog.lock_writes(task);
@@ -213,9 +219,11 @@ void ShareKeeper::place(Task& task, const NodeRecord& chosen, const sharing::Sta
       predicted.run_s > 0
           ? fmt::format(" for {:.0f} s (at most {:.0f})", predicted.run_s, predicted.run_upper_s)
           : "");
-  record.considered = record.eligible = 1;
+  record.considered = looked_at.looked_at;
+  record.eligible = looked_at.eligible;
+  record.unit_looks = std::move(looked_at.units);
   record.at_ms = state_.clock.wall_ms();
-  record.decide_ns = state_.clock.boot_ns() - begin_ns;
+  record.decide_ns = decide_ns;
   auto assignment = std::make_shared<Assignment>(
       make_assignment(state_, task, task.node, newest_checkpoint(state_, task.id)));
   assignment->share = task.share;

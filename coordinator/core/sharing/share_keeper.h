@@ -35,6 +35,12 @@ struct ShownShare {
   bool tells_pace = false;           // of which the slow-downs can be learned
 };
 
+struct UnitLooks {
+  std::vector<UnitLook> units;  // the best of them, the chosen one first
+  uint32_t looked_at = 0;
+  uint32_t eligible = 0;  // of these
+};
+
 // Of a task that has ended, as far as it is known; nothing: it had none and was promised nothing.
 std::optional<ShownShare> ended_share(const ClusterState& state, const Task& task);
 
@@ -57,12 +63,16 @@ class ShareKeeper {
   void reported(const Task& task, const JobPoint& report);
 
   // Whether the promises of these tasks can be kept. Of those that may be on trial they are, where
-  // they can be kept if all goes as predicted; of others they are not any more.
-  Status check_promises(std::vector<TaskSpec>& specs);
+  // they can be kept if all goes as predicted; of others they are not any more. `coming` are taken,
+  // and on their way to the disk.
+  using SpecList = std::vector<const TaskSpec*>;
+  Status check_promises(std::vector<TaskSpec>& specs, const SpecList& coming);
   // Those that have parts of a GPU, by its unit id.
   std::vector<uint64_t> sharers_of(const std::string& unit) const;
   // Nothing: it has none, or has ended.
   std::optional<ShownShare> share_of(uint64_t task) const;
+  // Where one that waits could start now, and why not elsewhere.
+  std::vector<UnitLook> looks_now(uint64_t task) const;
   // Those that gave their share up for another one.
   uint64_t preemptions() const { return preemptions_; }
 
@@ -71,7 +81,9 @@ class ShareKeeper {
     int64_t since_ns = 0;
     std::string checkpoint;  // the newest one then
     std::string reason;
-    std::weak_ptr<NodeLink> told;  // over which it was told to end
+    uint64_t for_task = 0;         // 0: for those that stay on its unit
+    bool ordered = false;          // its end, at least once
+    std::weak_ptr<NodeLink> told;  // over which it was told to end while it ran
   };
   struct Holder {
     explicit Holder(ShareForecast forecast) : record(std::move(forecast)) {}
@@ -116,18 +128,39 @@ class ShareKeeper {
                                   const Units& units) const;
   // Of a task that waits: on trial as it is hoped to be, and without a promise that is hopeless.
   sharing::WaitingJob waiting_job(const Task& task, const Units& units) const;
-  Status check_promise(TaskSpec& spec, const std::string& who, const Units& units,
-                       std::vector<sharing::WaitingJob>& ahead);
+  std::vector<sharing::WaitingJob> promised_before(const Units& units) const;
+  sharing::WaitingJob job_of(const TaskSpec& spec, const Units& units, bool on_trial) const;
+  std::string waits_for(const TaskSpec& spec) const;
+  Status check_promise(TaskSpec& spec, const std::string& who, sharing::WaitingJob job,
+                       sharing::Promises& promises);
   void foretell_restored();
   void review_trials(sharing::LiveUnit unit);
   void end_trial(Task& task, TrialEnd end);
   bool look_at(Task& task, Units& units);
+  // Null: it may have it, if it has enough left.
+  const char* node_refuses(const Task& task, const NodeRecord& node) const;
+  // 0: it is not.
+  uint64_t kept_for_another(const Task& task, const UnitId& unit) const;
+  std::string why_not(const Task& task, const NodeRecord& node, size_t index,
+                      const sharing::LiveUnit& unit, const sharing::WaitingJob& job) const;
+  UnitLooks looks(const Task& task, const Units& units, const sharing::WaitingJob& job,
+                  const sharing::Start* chosen) const;
   // On units that it may use: of its own node, if it wants one, and not kept for others.
   std::optional<sharing::Start> start_for(const Task& task, Units& units,
                                           const sharing::WaitingJob& job);
-  void place(Task& task, const NodeRecord& node, const sharing::Start& start,
-             const sharing::WaitingJob& job, const std::string& unit_type);
-  void preempt(uint64_t task, const std::string& reason);
+  // On those that are kept for nobody.
+  std::optional<sharing::Start> start_elsewhere(const Task& task, Units& units,
+                                                const sharing::WaitingJob& job);
+  // On the unit on which others end for it, as it is when they are gone: those are in `preempted`.
+  std::optional<sharing::Start> start_on_kept(const Task& task, Units& units,
+                                              const sharing::WaitingJob& job);
+  bool has_kept_unit(uint64_t task) const;
+  // It needs no unit to be kept for it any more, and nobody to end who was not told to yet.
+  void let_go(uint64_t task);
+  void place(Task& task, const Units& units, const sharing::Start& start,
+             const sharing::WaitingJob& job, int64_t decide_ns);
+  // `for_task`: see Preemption.
+  void preempt(uint64_t task, uint64_t for_task, const std::string& reason);
   void end_preempted();
   void adjust();
   void order(uint64_t task, uint32_t milli);

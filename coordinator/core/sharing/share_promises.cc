@@ -11,6 +11,9 @@
 namespace tierpilot {
 namespace {
 
+// All of them are planned for each submission with promises.
+constexpr size_t kMostAhead = 128;
+
 std::string refusal(const std::string& who, double promise_s, const std::string& why,
                     double earliest_s, bool may_be_on_trial) {
   return fmt::format(
@@ -20,18 +23,56 @@ std::string refusal(const std::string& who, double promise_s, const std::string&
       may_be_on_trial ? "; or let it be on trial, as it may be kept" : "");
 }
 
+// That run within its time limit it may not; empty: it may.
+std::string beyond_limit(const TaskSpec& spec, const sharing::WaitingJob& job) {
+  double least_s = sharing::kNoPromise;
+  for (const auto& [type, predicted] : job.predicted)
+    least_s = std::min(least_s, predicted.run_upper_s);
+  const double limit_s = static_cast<double>(spec.time_limit_ms) / 1e3;
+  if (spec.time_limit_ms <= 0 || job.predicted.empty() || least_s <= limit_s) return {};
+  return fmt::format("it may run for {:.3g} s, and its time limit is {:.3g}", least_s, limit_s);
+}
+
 }  // namespace
 
-Status ShareKeeper::check_promises(std::vector<TaskSpec>& specs) {
+Status ShareKeeper::check_promises(std::vector<TaskSpec>& specs, const SpecList& coming) {
   const bool any = std::any_of(specs.begin(), specs.end(),
                                [](const TaskSpec& spec) { return spec.share.promise_ms > 0; });
   if (!any) return {};
+  // The others give way.
+  std::vector<size_t> sensitive;
+  for (size_t i = 0; i < specs.size(); ++i)
+    if (specs[i].share.wanted && specs[i].share.latency_sensitive) sensitive.push_back(i);
   auto now = units(true);
   close_unsound(now);
+  auto ahead = promised_before(now);
+  for (const auto* spec : coming)
+    if (spec->share.latency_sensitive)
+      ahead.push_back(job_of(*spec, now, spec->share.promise_on_trial));
+  if (sensitive.size() > kMostAhead || ahead.size() > kMostAhead)
+    return fail(ErrorCode::kExhausted,
+                fmt::format("{} latency-sensitive tasks, some with promises, come while {} wait: "
+                            "more than {} of either are too many for promises; submit later, "
+                            "fewer at once, or without promises",
+                            sensitive.size(), ahead.size(), kMostAhead));
+  std::vector<sharing::WaitingJob> jobs;
+  for (const size_t i : sensitive) jobs.push_back(job_of(specs[i], now, false));
+  const auto promises = policy_->promises(now.live, ahead, jobs);
+  for (size_t j = 0; j < jobs.size(); ++j) {
+    auto& spec = specs[sensitive[j]];
+    const auto who =
+        spec.name.empty() ? fmt::format("#{}", sensitive[j] + 1) : fmt::format("'{}'", spec.name);
+    if (auto kept = check_promise(spec, who, std::move(jobs[j]), *promises); !kept) return kept;
+  }
+  return {};
+}
+
+// Who waits and goes first: the others give way.
+std::vector<sharing::WaitingJob> ShareKeeper::promised_before(const Units& now) const {
   std::vector<sharing::WaitingJob> ahead;
   for (const uint64_t id : waiting_for_shares(state_.tasks)) {
     const auto& task = *state_.tasks.find(id);
-    if (!task.spec.share.latency_sensitive) break;  // the others give way
+    if (!task.spec.share.latency_sensitive) break;
     ahead.push_back(waiting_job(task, now));
   }
   // After a restart: if their nodes do not come back, these wait as well.
@@ -42,42 +83,70 @@ Status ShareKeeper::check_promises(std::vector<TaskSpec>& specs) {
     if (task && away && task->spec.share.latency_sensitive)
       ahead.push_back(waiting_job(*task, now));
   }
-  for (size_t i = 0; i < specs.size(); ++i) {
-    if (!specs[i].share.wanted) continue;
-    const auto who =
-        specs[i].name.empty() ? fmt::format("#{}", i + 1) : fmt::format("'{}'", specs[i].name);
-    if (auto kept = check_promise(specs[i], who, now, ahead); !kept) return kept;
+  return ahead;
+}
+
+sharing::WaitingJob ShareKeeper::job_of(const TaskSpec& spec, const Units& now,
+                                        bool on_trial) const {
+  auto job =
+      waiting_job(0, spec,
+                  spec.share.promise_ms > 0 ? static_cast<double>(spec.share.promise_ms) / 1e3
+                                            : sharing::kNoPromise,
+                  now);
+  return on_trial ? sharing::hoped(std::move(job)) : job;
+}
+
+// What no unit tells of when it can begin; empty: it is up to the units.
+std::string ShareKeeper::waits_for(const TaskSpec& spec) const {
+  if (!spec.after.empty()) return "it begins after other tasks, and nobody knows when they end";
+  for (const auto& use : spec.datasets) {
+    const auto* entry = use.write ? state_.catalog.find(use.dataset) : nullptr;
+    if (!entry) continue;
+    for (const uint64_t user : entry->users) {
+      const auto* other = state_.tasks.find(user);
+      const bool writes = other && std::any_of(other->spec.datasets.begin(),
+                                               other->spec.datasets.end(), [&](const auto& its) {
+                                                 return its.write && its.dataset == use.dataset;
+                                               });
+      if (writes)
+        return fmt::format("task {} writes dataset '{}' before it, and nobody knows when that ends",
+                           user, use.dataset);
+    }
   }
+  Task task;
+  task.spec = spec;
+  if (const auto blocked = state_.catalog.blocked_by(task); !blocked.empty())
+    return "it is " + blocked;
+  if (spec.swap_room_bytes > 0) return "it may wait for room for swapping";
   return {};
 }
 
-Status ShareKeeper::check_promise(TaskSpec& spec, const std::string& who, const Units& now,
-                                  std::vector<sharing::WaitingJob>& ahead) {
-  const double promise_s = spec.share.promise_ms > 0
-                               ? static_cast<double>(spec.share.promise_ms) / 1e3
-                               : sharing::kNoPromise;
-  auto job = waiting_job(0, spec, promise_s, now);
-  const auto admission = policy_->admit(now.live, ahead, job);
-  if (!admission.admitted) {
-    auto hoped = sharing::hoped(job);
+Status ShareKeeper::check_promise(TaskSpec& spec, const std::string& who, sharing::WaitingJob job,
+                                  sharing::Promises& promises) {
+  const double promise_s = job.promise_left_s;
+  auto hoped = sharing::hoped(job);
+  auto asked = promises.ask(job);
+  if (asked.admitted && spec.share.promise_ms > 0) {
+    if (const auto waits = waits_for(spec); !waits.empty()) asked = {false, 0, waits};
+    if (const auto beyond = beyond_limit(spec, job); !beyond.empty()) asked = {false, 0, beyond};
+  }
+  if (!asked.admitted) {
     // Without a unit nothing speaks against a trial, which begins on one.
-    const bool may_be_kept =
-        job.predicted.empty() || policy_->admit(now.live, ahead, hoped).admitted;
+    const bool may_be_kept = beyond_limit(spec, hoped).empty() &&
+                             (job.predicted.empty() || promises.ask(hoped).admitted);
     if (!may_be_kept || !spec.share.promise_on_trial)
       return fail(ErrorCode::kExhausted,
                   refusal(who, promise_s,
                           job.predicted.empty()
                               ? fmt::format("it needs {}; ask again once that is different",
                                             missing_units(spec))
-                              : admission.reason,
-                          admission.earliest_s, may_be_kept));
+                              : asked.reason,
+                          asked.earliest_s, may_be_kept));
     job = std::move(hoped);
-  } else if (spec.swap_room_bytes > 0) {
-    job = sharing::hoped(job);  // it may wait for room, which no unit tells
   } else {
     spec.share.promise_on_trial = false;
   }
-  ahead.push_back(std::move(job));
+  promises.add(job);
   return {};
 }
 

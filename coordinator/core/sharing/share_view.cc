@@ -116,6 +116,9 @@ sharing::LiveJob ShareKeeper::known_job(const Task& task, const Holder& holder) 
   job.promise_left_s = promise_left_s(state_, task);
   job.takes_checkpoints = takes_checkpoints(task.id, holder);
   job.unsaved_s = record.unsaved_s(now);
+  if (task.spec.share.milli > 0) job.own_milli = task.spec.share.milli;
+  if (job.takes_checkpoints)
+    job.ends_in_s = static_cast<double>(state_.settings.preemption_grace_ms) / 1e3;
   job.leaves = holder.preemption.has_value();
   return job;
 }
@@ -188,29 +191,6 @@ void ShareKeeper::close_unsound(Units& units) const {
   for (size_t n = 0; n < units.live.size(); ++n)
     for (size_t u = 0; u < units.live[n].size(); ++u)
       if (!is_sound(state_.units, *units.nodes[n], u)) units.live[n][u].type.clear();
-}
-
-std::optional<sharing::Start> ShareKeeper::start_for(const Task& task, Units& units,
-                                                     const sharing::WaitingJob& job) {
-  // Nothing is predicted for a unit without a type. All are too many to be copied for each task.
-  std::vector<std::pair<std::string*, std::string>> closed;
-  for (size_t n = 0; n < units.live.size(); ++n) {
-    const auto& node = *units.nodes[n];
-    const bool takes_it = node.takes(task.id) && node.has_swap_room(task.spec.swap_room_bytes) &&
-                          (task.spec.node.empty() || task.spec.node == node.facts.name);
-    auto& live = units.live[n];
-    const auto kept_from_it = [&](size_t unit) {
-      const auto kept = kept_for_.find({node.facts.name, unit});
-      return kept != kept_for_.end() && kept->second != task.id;
-    };
-    if (takes_it && kept_for_.empty()) continue;
-    for (size_t u = 0; u < live.size(); ++u)
-      if (!takes_it || kept_from_it(u))
-        closed.emplace_back(&live[u].type, std::exchange(live[u].type, {}));
-  }
-  auto start = policy_->place(units.live, job);
-  for (auto& [type, name] : closed) *type = std::move(name);
-  return start;
 }
 
 std::vector<uint64_t> ShareKeeper::sharers_of(const std::string& unit) const {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "policies/sharing/card/card_reader.h"
@@ -33,7 +34,7 @@ class Describer {
   Status graph(const onnx::GraphProto& graph, Frame& frame) {
     add_parameters(frame.values);
     for (const auto& node : graph.node()) {
-      if (is_parameter(node, frame.values)) continue;
+      if (is_parameter(node, frame.values) || is_of_parameter(node, frame.values)) continue;
       const uint64_t start = add(node, frame);
       uint64_t end = start;
       for (const auto& attribute : node.attribute()) {
@@ -73,6 +74,22 @@ class Describer {
     if (node.op_type() != "Constant" || node.output_size() != 1) return false;
     const auto* value = values.find(node.output(0));
     return value && value->is_parameter;
+  }
+
+  // A transposed weight is still that weight, and costs nothing.
+  static bool is_of_parameter(const onnx::NodeProto& node, Values& values) {
+    static const std::set<std::string> kViews{"Transpose", "Reshape",   "Flatten",
+                                              "Squeeze",   "Unsqueeze", "Identity"};
+    if (!kViews.contains(node.op_type()) || node.input_size() == 0 || node.output_size() != 1 ||
+        !(node.domain().empty() || node.domain() == "ai.onnx"))
+      return false;
+    const auto* weight = values.find(node.input(0));
+    if (!weight || !weight->is_parameter) return false;
+    const auto* known = values.find(node.output(0));
+    Value seen = known && known->elements ? *known : *weight;
+    seen.is_parameter = true;
+    values.put(node.output(0), std::move(seen));
+    return true;
   }
 
   // Operators on the longest path that ends with it.

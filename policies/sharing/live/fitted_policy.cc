@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "policies/sharing/live/beside_others.h"
 #include "policies/sharing/live/closely.h"
 #include "policies/sharing/live/needed_share.h"
 #include "policies/sharing/live/neighbours.h"
@@ -14,79 +15,9 @@
 namespace tierpilot::sharing {
 namespace {
 
-constexpr double kWorthStarting = 0.5;  // of what a job needs: with less it waits
-
-// What a job that waits would be given of a unit, at least and if there is room.
-struct Wish {
-  uint32_t least = 0;
-  uint32_t whole = 0;
-};
-
-Wish wish_for(const WaitingJob& job, const Predicted& predicted, double retained, double aim) {
-  const uint32_t need = job.asked.milli > 0 ? job.asked.milli : predicted.milli;
-  if (job.job_class == JobClass::kLatencySensitive)
-    return {needed_milli({need, predicted.run_upper_s, predicted.start_s}, job.promise_left_s,
-                         retained, aim),
-            need};
-  return {std::max(std::min(need, kLeastMilli), static_cast<uint32_t>(need * kWorthStarting)),
-          need};
-}
-
 // `aimed`, but what is only ahead of the promise is not taken from who uses next to nothing.
 uint32_t but_for_idle(uint32_t aimed, uint32_t needed, uint32_t room, uint32_t idle) {
   return std::min({aimed, room, std::max(needed, room - std::min(room, idle))});
-}
-
-Needed needed_for(const WaitingJob& job, const Predicted& predicted) {
-  return {needed_speed(predicted.run_upper_s, job.promise_left_s), upper_ratio(predicted)};
-}
-
-// Null: units of the type will not do.
-const Predicted* predicted_on(const WaitingJob& job, const LiveUnit& unit) {
-  const auto found = job.predicted.find(unit.type);
-  return found == job.predicted.end() ? nullptr : &found->second;
-}
-
-// Where it fits by shares alone: neighbours only make it need more.
-std::vector<UnitAt> with_room(const std::vector<LiveNode>& nodes, const WaitingJob& job) {
-  return looked_at_closely(
-      nodes, [&](const LiveUnit& unit, size_t) -> std::optional<std::pair<bool, uint32_t>> {
-        const auto* predicted = predicted_on(job, unit);
-        if (!predicted) return std::nullopt;
-        const auto wish = wish_for(job, *predicted, 1, kAim);
-        const auto free = unit.free();
-        if (free.milli < wish.least || free.memory_bytes < job.memory_bytes_on(*predicted))
-          return std::nullopt;
-        const uint32_t milli = std::min(free.milli, std::max(wish.least, wish.whole));
-        return std::pair(milli < wish.whole, free.milli - milli);
-      });
-}
-
-std::optional<Start> beside_others(const std::vector<LiveNode>& nodes, const WaitingJob& job,
-                                   const Retained& retained) {
-  std::optional<Start> best;
-  auto best_rank = std::tuple(true, 0.0, UINT32_MAX);
-  for (const auto& [n, u] : with_room(nodes, job)) {
-    const auto& unit = nodes[n][u];
-    const auto& predicted = *predicted_on(job, unit);
-    const Neighbours neighbours(retained, unit.jobs);
-    const auto needed = needed_for(job, predicted);
-    if (!neighbours.bear(job.sharer, needed)) continue;
-    const double kept = neighbours.kept(job.sharer, job.id).lower_beside(needed.upper);
-    const auto wish = wish_for(job, predicted, kept, kAim);
-    const auto free = unit.free();
-    if (free.milli < wish.least) continue;
-    const uint32_t milli = std::min(free.milli, std::max(wish.least, wish.whole));
-    const double gain = neighbours.gain(job.sharer, speed_with(milli, wish.whole));
-    if (needed.speed <= 0 && gain < kLeastGain) continue;  // a promise comes first
-    const auto rank = std::tuple(milli < wish.whole, -gain, free.milli - milli);
-    if (rank >= best_rank) continue;
-    best_rank = rank;
-    best = Start{n, u, {milli, job.memory_bytes_on(predicted)}, {}, {}, {}};
-    best->reason = fmt::format("{} of the {} thousandths that it needs{}, where the least is left",
-                               milli, wish.whole, unit.jobs.empty() ? "" : ", beside others");
-  }
-  return best;
 }
 
 LiveJob as_live(const WaitingJob& job) {
@@ -172,7 +103,7 @@ std::optional<Start> in_their_place_on(const LiveUnit& unit, const WaitingJob& j
                                       rest.whole.milli, rest.hardly_used_milli());
   const auto free = rest.free();
   if (speed < needed.speed || free.memory_bytes < bytes) return std::nullopt;
-  if (!Neighbours(retained, rest.jobs).bear(job.sharer, needed)) return std::nullopt;
+  if (Neighbours(retained, rest.jobs).not_borne(job.sharer, needed)) return std::nullopt;
   // Others would be slowed too much.
   if (apart.empty() && lent.empty() && free.milli >= least) return std::nullopt;
   auto taken = take_from_best_effort(rest, least - std::min(least, free.milli), kLeastMilli);
@@ -306,11 +237,15 @@ uint32_t serve(const std::vector<LiveJob*>& sensitive, const LiveUnit& unit,
 std::optional<Start> FittedPolicy::place(const std::vector<LiveNode>& nodes,
                                          const WaitingJob& job) {
   if (auto start = beside_others(nodes, job, retained_)) return start;
-  if (job.job_class != JobClass::kLatencySensitive) return std::nullopt;
+  if (job.job_class != JobClass::kLatencySensitive) return of_what_is_lent(nodes, job, retained_);
   // Sooner with less ahead of its promise than later.
   for (const double aim : {kAim, kTightAim, kPromiseMargin})
     if (auto start = in_their_place(nodes, job, retained_, aim)) return start;
   return std::nullopt;
+}
+
+std::string FittedPolicy::refusal(const LiveUnit& unit, const WaitingJob& job) const {
+  return refused_beside_others(unit, job, retained_);
 }
 
 Adjustment FittedPolicy::adjust(const LiveUnit& whole) {

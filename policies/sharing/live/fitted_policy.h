@@ -14,12 +14,14 @@ class FittedPolicy final : public SharePolicy {
   // Without a promise it waits where that adds little: one after the other is as fast. A job with a
   // promise that fits nowhere takes what best-effort jobs can give up.
   std::optional<Start> place(const std::vector<LiveNode>& nodes, const WaitingJob& job) override;
+  std::string refusal(const LiveUnit& unit, const WaitingJob& job) const override;
   // Who has a promise gets as much as it needs to keep it, and gives back what it does not; the
   // others share the rest by what they use.
   Adjustment adjust(const LiveUnit& unit) override;
   // By the time at which units become free as predicted, those ahead first.
-  Admission admit(const std::vector<LiveNode>& nodes, const std::vector<WaitingJob>& ahead,
-                  const WaitingJob& job) override;
+  std::unique_ptr<Promises> promises(const std::vector<LiveNode>& nodes,
+                                     const std::vector<WaitingJob>& ahead,
+                                     const std::vector<WaitingJob>& coming) override;
 
  private:
   Retained retained_;

@@ -1,6 +1,13 @@
 #include "policies/sharing/live/given_policy.h"
 
+#include "policies/sharing/live/refusal.h"
+
 namespace tierpilot::sharing {
+
+Share GivenPolicy::given_of(const LiveUnit& unit, const WaitingJob& job) const {
+  if (!whole_units_ && job.asked.milli > 0) return job.asked;
+  return {kWholeUnit, unit.whole.memory_bytes};
+}
 
 std::optional<Start> GivenPolicy::place(const std::vector<LiveNode>& nodes, const WaitingJob& job) {
   std::optional<Start> best;
@@ -9,8 +16,7 @@ std::optional<Start> GivenPolicy::place(const std::vector<LiveNode>& nodes, cons
     for (size_t u = 0; u < nodes[n].size(); ++u) {
       const auto& unit = nodes[n][u];
       if (!job.predicted.contains(unit.type)) continue;
-      Share share{kWholeUnit, unit.whole.memory_bytes};
-      if (!whole_units_ && job.asked.milli > 0) share = job.asked;
+      const auto share = given_of(unit, job);
       const auto free = unit.free();
       if (free.milli < share.milli || free.memory_bytes < share.memory_bytes) continue;
       if (free.milli - share.milli >= least) continue;
@@ -20,6 +26,10 @@ std::optional<Start> GivenPolicy::place(const std::vector<LiveNode>& nodes, cons
           {}, {}, whole_units_ ? "an idle unit" : "what was asked for, where the least is left"};
     }
   return best;
+}
+
+std::string GivenPolicy::refusal(const LiveUnit& unit, const WaitingJob& job) const {
+  return job.predicted.contains(unit.type) ? too_small(unit, given_of(unit, job)) : kOtherKind;
 }
 
 }  // namespace tierpilot::sharing

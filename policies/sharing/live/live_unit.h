@@ -1,6 +1,7 @@
 // Units with the jobs that hold shares of them, as decisions in time see them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -31,6 +32,7 @@ struct LiveJob {
   Sharer sharer;                     // what slow-downs are known by
   Share share;                       // it has
   uint32_t need_milli = kWholeUnit;  // that it would use if nothing held it back
+  uint32_t own_milli = kWholeUnit;   // its user asked for; what it has beyond is lent to it
   double elapsed_s = 0;              // since its start
   double predicted_s = 0;            // of its whole run when it was placed; 0: not known
   double left_s = 0;        // of its run if nothing held it back, neighbours neither; 0: not known
@@ -42,10 +44,15 @@ struct LiveJob {
   bool leaves = false;                 // it is to end, and does so soon
   bool takes_checkpoints = false;
   double unsaved_s = 0;  // what an end now would lose
+  double ends_in_s = 0;  // at most, once it is to: it may be given time for a checkpoint
 
   // More would do nothing for it now.
   uint32_t usable_milli() const { return start_left_s > 0 ? kWholeUnit : need_milli; }
   bool is_promised() const { return promise_left_s < kNoPromise; }
+  // Of a best-effort job that goes on with what its user asked for.
+  uint32_t lent_milli() const {
+    return job_class == JobClass::kBestEffort ? share.milli - std::min(share.milli, own_milli) : 0;
+  }
 };
 
 struct LiveUnit {

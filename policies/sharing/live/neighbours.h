@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "policies/sharing/live/needed_share.h"
@@ -19,6 +20,31 @@ inline constexpr double kLeastGain = 0.3;
 struct Needed {
   double speed = 0;  // as a part of the full one; 0: there is no promise
   double upper = 1;  // by which its run may last longer than predicted, see upper_ratio()
+};
+
+// What is left of a job's speed beside one other.
+inline Kept kept_beside(const Retained& retained, const Sharer& victim, const Sharer& neighbour) {
+  auto kept = retained(victim, neighbour);
+  if (kept.by == KeptBy::kPair || !(neighbour.milli > 0)) return kept;
+  const double part = std::min(1.0, neighbour.milli / kHardlyMilli);
+  kept.ln *= part;
+  kept.variance *= part * part;
+  return kept;
+}
+
+inline bool is_enough(const Kept& kept, const Needed& needed) {
+  return kept.part() >= kLeastKept && kept.lower_beside(needed.upper) >= needed.speed;
+}
+
+inline Needed needed_by(const LiveJob& job) {
+  return {needed_speed(job.left_upper_s, job.promise_left_s), upper_ratio(job)};
+}
+
+// Who would keep too little of its speed.
+struct NotBorne {
+  uint64_t job = 0;  // 0: the newcomer
+  Kept kept;
+  Needed needed;
 };
 
 class Neighbours {
@@ -50,13 +76,16 @@ class Neighbours {
              (1 - beside(job.sharer, newcomer).part());
     return sum;
   }
-  // One more leaves enough speed to all, itself included: each keeps most of its own and, as far as
-  // one can be certain, what its promise needs.
-  bool bear(const Sharer& newcomer, const Needed& needed) const {
-    if (!retained_) return true;
-    return is_enough(kept(newcomer, 0), needed) &&
-           std::all_of(jobs_.begin(), jobs_.end(),
-                       [&](const LiveJob& job) { return bears(job, newcomer); });
+  // One more has to leave enough speed to all, itself included: each keeps most of its own and, as
+  // far as one can be certain, what its promise needs. Who would not; nothing: it may come.
+  std::optional<NotBorne> not_borne(const Sharer& newcomer, const Needed& needed) const {
+    if (!retained_) return std::nullopt;
+    if (const auto own = kept(newcomer, 0); !is_enough(own, needed))
+      return NotBorne{0, own, needed};
+    for (const auto& job : jobs_)
+      if (const auto left = kept(job, newcomer); !is_enough(left, needed_by(job)))
+        return NotBorne{job.id, left, needed_by(job)};
+    return std::nullopt;
   }
   // The best-effort job that has to go first if one more with a promise comes: it slows that one or
   // another promise too much, or would itself be slowed too much. Null: there is none.
@@ -87,20 +116,11 @@ class Neighbours {
 
  private:
   Kept beside(const Sharer& victim, const Sharer& neighbour) const {
-    auto kept = retained_(victim, neighbour);
-    if (kept.by == KeptBy::kPair || !(neighbour.milli > 0)) return kept;
-    const double part = std::min(1.0, neighbour.milli / kHardlyMilli);
-    kept.ln *= part;
-    kept.variance *= part * part;
-    return kept;
-  }
-  static bool is_enough(const Kept& kept, const Needed& needed) {
-    return kept.part() >= kLeastKept && kept.lower_beside(needed.upper) >= needed.speed;
+    return kept_beside(retained_, victim, neighbour);
   }
   // One that is there, one more.
   bool bears(const LiveJob& job, const Sharer& newcomer) const {
-    return is_enough(kept(job, newcomer),
-                     {needed_speed(job.left_upper_s, job.promise_left_s), upper_ratio(job)});
+    return is_enough(kept(job, newcomer), needed_by(job));
   }
 
   const Retained& retained_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "policies/sharing/live/refusal.h"
 #include "policies/sharing/live/taking.h"
 #include "policies/sharing/published.h"
 
@@ -52,6 +53,12 @@ std::optional<Start> PublishedPolicy::place(const std::vector<LiveNode>& nodes,
   if (start.share.memory_bytes > unit.free().memory_bytes && start.preempted.empty())
     return std::nullopt;
   return start;
+}
+
+std::string PublishedPolicy::refusal(const LiveUnit& unit, const WaitingJob& job) const {
+  const auto predicted = job.predicted.find(unit.type);
+  if (predicted == job.predicted.end()) return kOtherKind;
+  return too_small(unit, {predicted->second.milli, predicted->second.memory_bytes});
 }
 
 Adjustment PublishedPolicy::adjust(const LiveUnit& unit) {

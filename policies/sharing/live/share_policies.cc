@@ -4,6 +4,20 @@
 
 namespace tierpilot::sharing {
 
+namespace {
+
+class AllPromises final : public Promises {
+ public:
+  Admission ask(const WaitingJob&) override { return {}; }
+  void add(const WaitingJob&) override {}
+};
+
+}  // namespace
+
+std::unique_ptr<Promises> all_promises() {
+  return std::make_unique<AllPromises>();
+}
+
 const ModuleList<SharePolicyModule>& share_policies() {
   static const ModuleList<SharePolicyModule> kPolicies(
       "policy of shares",

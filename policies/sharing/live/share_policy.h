@@ -38,6 +38,19 @@ struct Admission {
   std::string reason;
 };
 
+// Promises that are asked for one after the other, beside all that units are to do already.
+class Promises {
+ public:
+  virtual ~Promises() = default;
+  // Whether the job's promise is to be made.
+  virtual Admission ask(const WaitingJob& job) = 0;
+  // From now on it waits before those that are asked for.
+  virtual void add(const WaitingJob& job) = 0;
+};
+
+// Makes each.
+std::unique_ptr<Promises> all_promises();
+
 // What is left of a job's speed beside one neighbour; of several the product.
 using Retained = std::function<Kept(const Sharer& victim, const Sharer& neighbour)>;
 
@@ -47,11 +60,20 @@ class SharePolicy {
   // Of jobs that wait, those of latency-sensitive ones first, else in the order that they came.
   // Nothing: it waits on.
   virtual std::optional<Start> place(const std::vector<LiveNode>& nodes, const WaitingJob& job) = 0;
+  // Why the job does not start there beside those that are there, for people; empty: it may. That
+  // some of them could end for it counts as no room.
+  virtual std::string refusal(const LiveUnit& unit, const WaitingJob& job) const = 0;
   // Every few seconds, and after somebody has come or gone.
   virtual Adjustment adjust(const LiveUnit& unit) = 0;
-  // Whether the job's promise is to be made; `ahead` waits before it.
-  virtual Admission admit(const std::vector<LiveNode>& nodes, const std::vector<WaitingJob>& ahead,
-                          const WaitingJob& job) = 0;
+  // `ahead` waits already, `coming` are all that will be asked for. The nodes outlive it.
+  virtual std::unique_ptr<Promises> promises(const std::vector<LiveNode>& nodes,
+                                             const std::vector<WaitingJob>& ahead,
+                                             const std::vector<WaitingJob>& coming) = 0;
+  // Of one job.
+  Admission admit(const std::vector<LiveNode>& nodes, const std::vector<WaitingJob>& ahead,
+                  const WaitingJob& job) {
+    return promises(nodes, ahead, {job})->ask(job);
+  }
 };
 
 // Made of what neighbours leave of a job's speed; empty: they do not slow each other.

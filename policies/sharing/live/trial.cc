@@ -49,6 +49,7 @@ WaitingJob as_if_it_came(const LiveJob& job, const std::string& unit_type) {
 TrialVerdict review(SharePolicy& policy, LiveUnit unit, const OnTrial& trial) {
   const auto& job = trial.job;
   std::erase_if(unit.jobs, [&](const LiveJob& other) { return other.id == job.id; });
+  for (auto& other : unit.jobs) other.ends_in_s = 0;  // it runs: nobody has to end for it
   if (trial.shows_pace && job.left_s > 0) {
     const auto anew = as_if_it_came(job, unit.type);
     if (policy.admit({{std::move(unit)}}, {}, anew).admitted) return TrialVerdict::kMade;

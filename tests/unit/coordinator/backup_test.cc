@@ -97,6 +97,22 @@ TEST_F(Backup, WhatRunsIsAdoptedAndNothingElseBegins) {
   EXPECT_FALSE(state_->adopting());
 }
 
+// Its node does not tell which part of which unit it has, and that would be given to others too.
+TEST_F(Backup, ATaskWithAShareIsNotAdoptedAndRunsAgainOnceItHasEnded) {
+  auto shared = spec("shared");
+  shared.share.wanted = true;
+  ASSERT_TRUE(submit({shared}));
+  flush();
+  ASSERT_TRUE(write_backup(directory_, file()));
+  lose_and_restore();
+  const auto node = join("n1", 8, {{1, 1}});
+  ASSERT_EQ(node->cancelled.size(), 1u);
+  EXPECT_EQ(node->cancelled.front().first, (AttemptId{1, 1}));
+  const auto& task = *state_->tasks.find(1);
+  EXPECT_EQ(task.state, TaskState::kQueued);
+  EXPECT_NE(state_->blocked_by(task).find("an earlier attempt"), std::string::npos);
+}
+
 TEST_F(Backup, AStateThatIsThereIsKept) {
   ASSERT_TRUE(write_backup(directory_, file()));
   const auto refused = restore_backup(file(), directory_, clock_.wall_ms());

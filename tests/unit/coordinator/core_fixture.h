@@ -154,7 +154,7 @@ class CoreTest : public ::testing::Test {
       later_.emplace(clock_.boot_ns() + us * 1000, std::move(work));
     });
     intake_ = std::make_unique<Intake>(
-        *state_, [](const auto&) { return Status(); }, [] {});
+        *state_, [](const auto&, const auto&) { return Status(); }, [] {});
     membership_ = std::make_unique<Membership>(*state_, *lifecycle_);
     datasets_ = std::make_unique<DatasetAdmin>(*state_, [] {});
     ASSERT_TRUE(restore(*state_));

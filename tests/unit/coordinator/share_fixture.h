@@ -22,7 +22,9 @@ class ShareKeeperTest : public CoreTest {
     elastic_started_ = [this](const Task& task) { keeper_->started(task); };
     share_ended_ = [this](const Task& task, bool succeeded) { keeper_->ended(task, succeeded); };
     intake_ = std::make_unique<Intake>(
-        *state_, [this](auto& specs) { return keeper_->check_promises(specs); }, [] {});
+        *state_,
+        [this](auto& specs, const auto& coming) { return keeper_->check_promises(specs, coming); },
+        [] {});
   }
   void restart_coordinator() {
     flush();

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/core/outcomes/task_end.h"
 #include "tests/unit/coordinator/share_fixture.h"
 
 namespace tierpilot::testing {
@@ -113,6 +114,119 @@ TEST_F(ShareKeeperTest, WhoIsPreemptedWhileItsNodeIsAwayIsToldWhenItIsBack) {
   pass(1);
   ASSERT_EQ(again->cancelled.size(), 1u);
   EXPECT_EQ(again->cancelled[0].first, (AttemptId{best_effort, 1}));
+}
+
+// Best-effort tasks fill a unit, and one that is latency-sensitive comes.
+class SharePreemptionTest : public ShareKeeperTest {
+ protected:
+  static TaskSpec sensitive(const std::string& name, uint32_t milli) {
+    auto spec = shared(name, milli);
+    spec.share.latency_sensitive = true;
+    return spec;
+  }
+  // That it saves when it is asked to.
+  void say_takes_checkpoints(uint64_t id) {
+    JobPoint says;
+    says.attempt = task(id).attempt;
+    says.cpu_ns = 1;
+    says.takes_checkpoints = true;
+    keeper_->reported(task(id), says);
+  }
+  int grace_s() const { return static_cast<int>(settings_.preemption_grace_ms / 1000); }
+};
+
+TEST_F(SharePreemptionTest, WhoseStartIsStillBeingWrittenIsToldOnceItRuns) {
+  const auto best_effort = accept(shared("b", 1000));
+  keeper_->pump();
+  flush();
+  ASSERT_EQ(task(best_effort).state, TaskState::kAssigned);
+  accept(sensitive("a", 1000));
+  keeper_->pump();
+  // What its node hears before the start means nothing to it.
+  const auto before = node_->cancelled.size();
+  lifecycle_->started("n1", {best_effort, 1});
+  pass(1);
+  ASSERT_GT(node_->cancelled.size(), before);
+  EXPECT_EQ(node_->cancelled.back().first, (AttemptId{best_effort, 1}));
+  const auto told = node_->cancelled.size();
+  pass(2);
+  EXPECT_EQ(node_->cancelled.size(), told) << "once is enough while it runs";
+}
+
+TEST_F(SharePreemptionTest, OneTaskEndsJobsOfOneUnitOnly) {
+  const auto other_node = join_sharing("n2", 1);
+  const auto first = accept(shared("first", 1000));
+  pump();
+  pass(10);
+  const auto second = accept(shared("second", 500)), third = accept(shared("third", 500));
+  pump();
+  ASSERT_EQ(task(second).node, task(third).node);
+  for (const auto id : {first, second, third}) say_takes_checkpoints(id);
+  pass(10);
+  const auto urgent = accept(sensitive("a", 1000));
+  pump();
+  ASSERT_EQ(task(first).share->preemptions, 1U) << "the fewest are ended";
+  // Now less would be lost on the other unit.
+  EXPECT_TRUE(exit(task(third).node, {third, 1}, success()));
+  pump();
+  pass(1);
+  EXPECT_EQ(task(second).share->preemptions, 0U);
+  EXPECT_EQ(task(urgent).state, TaskState::kQueued);
+  EXPECT_EQ(keeper_->preemptions(), 1U);
+}
+
+TEST_F(SharePreemptionTest, WhoFindsAPlaceElsewhereEndsNobody) {
+  const auto best_effort = accept(shared("b", 1000));
+  pump();
+  say_takes_checkpoints(best_effort);
+  const auto urgent = accept(sensitive("a", 1000));
+  pump();
+  ASSERT_EQ(task(best_effort).share->preemptions, 1U);
+  const auto other_node = join_sharing("n2", 1);
+  pump();
+  EXPECT_EQ(task(urgent).node, "n2");
+  pass(grace_s() + 4);
+  EXPECT_TRUE(node_->cancelled.empty());
+  EXPECT_EQ(task(best_effort).share->preemptions, 0U);
+  EXPECT_EQ(keeper_->preemptions(), 0U);
+}
+
+TEST_F(SharePreemptionTest, WhoIsCancelledEndsNobody) {
+  const auto best_effort = accept(shared("b", 1000));
+  pump();
+  say_takes_checkpoints(best_effort);
+  const auto urgent = accept(sensitive("a", 1000));
+  pump();
+  lifecycle_->cancel(urgent, nullptr);
+  pass(grace_s() + 4);
+  EXPECT_TRUE(node_->cancelled.empty());
+  EXPECT_EQ(task(best_effort).state, TaskState::kRunning);
+}
+
+TEST_F(SharePreemptionTest, AUnitThatWillNotDoIsKeptNoLonger) {
+  const auto best_effort = accept(shared("b", 1000));
+  pump();
+  say_takes_checkpoints(best_effort);
+  auto bound = sensitive("a", 1000);
+  bound.node = "n1";
+  const auto urgent = accept(bound);
+  pump();
+  ASSERT_EQ(task(best_effort).share->preemptions, 1U);
+  state_->registry.set_order("n1", {NodeOrder::Kind::kCordoned});
+  pass(grace_s() + 4);
+  EXPECT_TRUE(node_->cancelled.empty()) << "nobody ends for one that could not start there";
+  EXPECT_EQ(task(urgent).state, TaskState::kQueued);
+}
+
+TEST_F(SharePreemptionTest, ToGiveAShareUpIsNoLossThatIsForgivenOnlySoOften) {
+  Task task;
+  task.attempt = 40;
+  task.forgiven = 17;
+  EXPECT_FALSE(may_forgive(task));
+  task.share = UnitShare{.preemptions = 17};
+  EXPECT_TRUE(may_forgive(task));
+  task.forgiven = 17 + 16;
+  EXPECT_FALSE(may_forgive(task));
 }
 
 }  // namespace

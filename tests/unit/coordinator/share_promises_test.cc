@@ -1,4 +1,6 @@
 // Which promises are made when tasks come, and what is said of them once tasks have ended.
+#include <fmt/format.h>
+
 #include "tests/unit/coordinator/share_fixture.h"
 
 namespace tierpilot::testing {
@@ -190,6 +192,57 @@ TEST_F(SharePromisesTest, WhoAskedForNoneTellsOfNone) {
   const auto shown = after(accept(shared("a", 400)), 2, success());
   EXPECT_EQ(shown.promise, "");
   EXPECT_EQ(shown.given.milli, 400u);
+}
+
+TEST_F(SharePromisesTest, ThoseThatComeAtTheSameTimeAreCountedWithEachOther) {
+  hold_disk();
+  std::vector<Result<SubmitReceipt>> answers;
+  for (int i = 0; i < 4; ++i)
+    intake_->submit("tester", "at once " + std::to_string(i), {promised("p", 1000, 20, 45)},
+                    [&](auto answer) { answers.push_back(std::move(answer)); });
+  EXPECT_EQ(answers.size(), 3U) << "one is on its way to the disk, the others are refused";
+  release_disk();
+  ASSERT_EQ(answers.size(), 4U);
+  EXPECT_EQ(std::count_if(answers.begin(), answers.end(), [](const auto& one) { return !!one; }),
+            1);
+}
+
+TEST_F(SharePromisesTest, NoneIsMadeToATaskThatMayHaveToWaitForOthers) {
+  auto first = shared("first", 100);
+  auto second = promised("second", 100, 2, 10);
+  second.after = {"first"};
+  const auto together = submit({first, second});
+  ASSERT_FALSE(together);
+  EXPECT_THAT(together.error().message,
+              AllOf(HasSubstr("'second'"), HasSubstr("after other tasks"), HasSubstr("on trial")));
+  second.share.promise_on_trial = true;
+  EXPECT_TRUE(submit({first, second}));
+  add_dataset("d", 4096, "n1");
+  auto writer = shared("writer", 100);
+  writer.datasets = {{.dataset = "d", .write = true}};
+  const auto writes = accept(writer);
+  auto next = promised("next", 100, 2, 600);
+  next.datasets = writer.datasets;
+  EXPECT_THAT(refusal(next), HasSubstr(fmt::format("task {} writes dataset 'd'", writes)));
+}
+
+TEST_F(SharePromisesTest, NoneIsMadeBeyondATimeLimit) {
+  auto spec = promised("limited", 100, 60, 600);
+  spec.time_limit_ms = 61'000;
+  EXPECT_THAT(refusal(spec), AllOf(HasSubstr("may run for"), HasSubstr("its time limit is 61")));
+  spec.time_limit_ms = 3'600'000;
+  EXPECT_TRUE(submit({spec}));
+}
+
+TEST_F(SharePromisesTest, BesideManyThatWaitNoneIsMade) {
+  auto sensitive = shared("", 1000);
+  sensitive.share.latency_sensitive = true;
+  ASSERT_TRUE(submit(std::vector<TaskSpec>(129, sensitive))) << "without promises";
+  EXPECT_THAT(refusal(promised("p", 1000, 1, 1000)), HasSubstr("while 129 wait"));
+  EXPECT_TRUE(submit({shared("b", 300)}));
+  const auto too_many = submit(std::vector<TaskSpec>(200, promised("", 1000, 1, 10'000'000)));
+  ASSERT_FALSE(too_many);
+  EXPECT_THAT(too_many.error().message, HasSubstr("200 latency-sensitive tasks"));
 }
 
 }  // namespace

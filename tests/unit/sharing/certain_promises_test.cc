@@ -159,5 +159,41 @@ TEST(LargeCluster, WhoLosesTheLeastEndsForAPromise) {
   EXPECT_EQ(start->preempted, std::vector<uint64_t>{1235});
 }
 
+// It is given time to save its state first.
+TEST_F(CertainPromises, WaitForWhoHasToGo) {
+  auto other = running(1, kBestEffort, 1000, 1000);
+  other.takes_checkpoints = true;
+  other.ends_in_s = 10;
+  EXPECT_FALSE(admit_beside({other}, waiting(1000, 10, 17)).admitted);
+  EXPECT_TRUE(admit_beside({other}, waiting(1000, 10, 25)).admitted);
+  other.ends_in_s = 0;
+  EXPECT_TRUE(admit_beside({other}, waiting(1000, 10, 17)).admitted);
+  auto small = running(1, kBestEffort, 100, 100);
+  small.ends_in_s = 10;
+  EXPECT_TRUE(admit_beside({small}, waiting(500, 10, 17)).admitted) << "it can stay";
+}
+
+// Each is planned once, whatever is asked for later.
+TEST_F(CertainPromises, OfManyAreLookedAtInTimeThatGrowsWithTheirPairs) {
+  size_t asked = 0;
+  const auto counted = std::move(*make_share_policy("share", [&](const Sharer& a, const Sharer& b) {
+    ++asked;
+    return not_sure(a, b);
+  }));
+  const std::vector<LiveNode> nodes{{LiveUnit{"cpu", {kWholeUnit, 0}, {}}}};
+  constexpr size_t kMany = 60;
+  std::vector<WaitingJob> jobs;
+  for (size_t i = 0; i < kMany; ++i) {
+    jobs.push_back(waiting(1000, 10, 1e6));
+    jobs.back().sharer.name = "w" + std::to_string(i);
+  }
+  const auto promises = counted->promises(nodes, {}, jobs);
+  for (const auto& job : jobs) {
+    ASSERT_TRUE(promises->ask(job).admitted);
+    promises->add(job);
+  }
+  EXPECT_LE(asked, 10 * kMany * kMany);
+}
+
 }  // namespace
 }  // namespace tierpilot::sharing

@@ -391,5 +391,33 @@ TEST(Taking, TakesInProportionWhileThatIsEnough) {
   EXPECT_EQ(all.preempted.size(), 2U);
 }
 
+// Asked for 300, and used all while nobody else was there.
+TEST(LivePolicy, WhatIsBeyondAnAskedShareIsGivenBackToWhoWaits) {
+  auto grown = running(1, kBestEffort, 1000, 1000);
+  grown.own_milli = 300;
+  const std::vector<LiveNode> nodes{{unit_with({grown})}};
+  const auto start = policy("share")->place(nodes, waiting(kBestEffort, 600, 10));
+  ASSERT_TRUE(start);
+  EXPECT_EQ(start->share.milli, 600U);
+  ASSERT_EQ(start->shrunk.size(), 1U);
+  EXPECT_EQ(start->shrunk[0], (std::pair<uint64_t, uint32_t>(1, 400)));
+  EXPECT_TRUE(start->preempted.empty());
+  EXPECT_EQ(policy("share")->refusal(nodes[0][0], waiting(kBestEffort, 600, 10)), "");
+  grown.own_milli = kWholeUnit;
+  EXPECT_FALSE(policy("share")->place({{unit_with({grown})}}, waiting(kBestEffort, 600, 10)));
+}
+
+// It gets what there is, as one without a promise would.
+TEST(LivePolicy, WhosePromiseIsPastSavingDoesNotWaitForMore) {
+  auto other = running(1, kSensitive, 300, 300);
+  other.left_s = other.left_upper_s = 100;
+  other.promise_left_s = 120;
+  const std::vector<LiveNode> nodes{{unit_with({other})}};
+  const auto late = waiting(kSensitive, 1000, 10, 5);
+  const auto start = policy("share")->place(nodes, late);
+  ASSERT_TRUE(start);
+  EXPECT_EQ(start->share.milli, 700U);
+}
+
 }  // namespace
 }  // namespace tierpilot::sharing

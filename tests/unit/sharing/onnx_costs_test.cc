@@ -1,6 +1,8 @@
 // What operators and parameters of an ONNX model cost.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/unit/sharing/onnx_models.h"
 
 namespace tierpilot::sharing {
@@ -165,6 +167,24 @@ TEST(OnnxCosts, AParameterThatIsThereTwiceIsRefused) {
   const auto card = describe(model);
   ASSERT_FALSE(card);
   EXPECT_NE(card.error().message.find("'w1'"), std::string::npos) << card.error().message;
+}
+
+TEST(OnnxCosts, AWeightThatIsTransposedIsStillThatWeight) {
+  auto model = perceptron();
+  auto& graph = *model.mutable_graph();
+  const auto plain = describe(model, 16);
+  ASSERT_TRUE(plain) << plain.error().message;
+  graph.mutable_initializer(0)->set_dims(0, 4);
+  graph.mutable_initializer(0)->set_dims(1, 8);
+  graph.mutable_node(0)->set_input(1, "w1 turned");
+  auto nodes = graph.node();
+  graph.clear_node();
+  add_node(graph, "Identity", {"w1"}, "w1 again");
+  add_node(graph, "Transpose", {"w1 again"}, "w1 turned");
+  for (const auto& node : nodes) *graph.add_node() = node;
+  const auto turned = describe(model, 16);
+  ASSERT_TRUE(turned) << turned.error().message;
+  EXPECT_EQ(card_json(*turned), card_json(*plain));
 }
 
 }  // namespace

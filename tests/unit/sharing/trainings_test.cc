@@ -157,6 +157,9 @@ TEST(TrainingTable, ARowThatIsWrongIsRefusedByFileLineAndFigure) {
             {"mlp,32,100,Adam,0,0,1,250,1e6,nan,0.1,0.004,5000,3,1e6,1", "'iteration_s' is 'nan'"},
             {"mlp,32,100,Adam,0,0,1,1001,1e6,0.1,0.1,0.004,5000,3,1e6,1", "'utilisation_milli'"},
             {"mlp,many,100,Adam,0,0,1,250,1e6,0.1,0.1,0.004,5000,3,1e6,1", "'batch' is 'many'"},
+            {"mlp,32,100,Adam,0,0,1,250,1e6,0.1,0.1,1e-300,5000,3,1e6,1",
+             "its calibration_s is '1e-300', and no time of 1e-09 to 1e+09 s was measured"},
+            {"mlp,32,100,Adam,0,0,1,250,1e6,1e10,0.1,0.004,5000,3,1e6,1", "iteration_s is '1e10'"},
             {"mlp,32,100,Adam,0,0,1,900,1e6,0.1,0.1,0.004", "12 cells"},
             {"mlp,32,100,Adam,0,0,1,250,1e6,0.1,0.1,0.004,5000,3,1e6,1,7", "17 cells"}};
   for (const auto& [row, words] : wrong) {

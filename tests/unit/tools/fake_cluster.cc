@@ -182,11 +182,31 @@ class Server final : public wire::Cluster::Server {
     context.getResults().setEnd(params.getOffset() + rest.size() >= log.size());
     return kj::READY_NOW;
   }
+  static void fill_look(wire::UnitLook::Builder look, uint32_t unit, const char* refused) {
+    look.setNode("n1");
+    look.setUnit(unit);
+    look.setFreeMilli(250);
+    look.initTasks(1).set(0, 77);
+    look.setRefused(refused);
+  }
+  static kj::Promise<void> explain_shared(wire::Cluster::TaskExplainResults::Builder results) {
+    auto decision = results.initDecisions(1)[0];
+    decision.setPolicy("sharing/share");
+    decision.setNode("n1");
+    decision.setConsidered(2);
+    auto looks = decision.initUnits(2);
+    fill_look(looks[0], 0, "");
+    looks[0].setChosen(true);
+    fill_look(looks[1], 1, "250 thousandths are free, 300 needed");
+    fill_look(results.initUnits(1)[0], 5, "it is kept for task 78");
+    return kj::READY_NOW;
+  }
   kj::Promise<void> taskExplain(TaskExplainContext context) override {
     std::lock_guard lock(state_.mutex);
     const uint64_t id = context.getParams().getId();
     fill_task(context.getResults().initTask(), id, state_of(id));
     if (state_of(id) == "kept back") return kj::READY_NOW;
+    if (state_of(id) == "shares a unit") return explain_shared(context.getResults());
     auto decision = context.getResults().initDecisions(1)[0];
     decision.setPolicy("dqn");
     decision.setNode("n1");
@@ -272,6 +292,13 @@ class Server final : public wire::Cluster::Server {
     tier.setTier("fast");
     tier.initReadGbPerS().setValue(10);
     tier.initEvictGbPerS().setUnavailable("nothing was evicted yet");
+    auto gpu = info.initGpus(1)[0];  // of which its driver tells no clocks
+    gpu.setName("H100");
+    gpu.setMemoryBytes(81'559'000'000);
+    gpu.setCores(16'896);
+    auto shared = info.initSharedUnits(2);
+    shared[0].setGpu("GPU-1");
+    shared[1].setCores(2);
     node.setState("up");
     node.setKeptBackUnits(5'678);
   }

@@ -300,6 +300,27 @@ TEST_F(Tierctl, ATaskThatIsKeptBackSaysForWhomSinceWhenAndUntilWhen) {
   expect_parts(at({"task", "explain", "2"}), {"n3", "4,321"});
 }
 
+TEST_F(Tierctl, OfATaskWithAShareItsUnitsAreExplainedAndNothingElse) {
+  add_tasks({"shares a unit"});
+  const auto ran = at({"task", "explain", "1"});
+  expect_parts(ran, {"Units looked at", "<- chosen", "250 thousandths are free, 300 needed", "77",
+                     "it is kept for task 78"});
+  for (const char* other : {"Candidates", "Weights version", "Observation", "Nodes considered"})
+    EXPECT_EQ(ran.out.find(other), std::string::npos) << other << " is in\n" << ran.out;
+  const auto value = at({"task", "explain", "1", "-j"}).value();
+  EXPECT_EQ(value["units"][0]["unit"], 5);
+  EXPECT_EQ(value["decisions"][0]["units"][0]["chosen"], true);
+}
+
+TEST_F(Tierctl, WhatADriverDoesNotTellOfAGpuIsNoZero) {
+  const auto ran = at({"node", "show", "n1"});
+  expect_parts(ran, {"16,896", "its driver does not tell it"});
+  const auto info = at({"node", "show", "n1", "-j"}).value()["node"]["info"];
+  EXPECT_TRUE(info["gpus"][0]["sm_clock_mhz"].is_null());
+  EXPECT_TRUE(info["shared_units"][0]["cores"].is_null());
+  EXPECT_EQ(info["shared_units"][1]["cores"], 2);
+}
+
 TEST_F(Tierctl, HowMuchIsKeptBackIsShown) {
   expect_parts(at({"status"}), {"of them, kept back", "1,234"});
   expect_parts(at({"node", "show", "n1"}), {"Units kept back for it", "5,678"});

@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kMaxRows = 100'000;
 constexpr double kMost = 1e15;
+constexpr double kLeastS = 1e-9, kMostS = 1e9;  // of anything that was measured
 
 using Column = std::optional<size_t>;
 
@@ -49,13 +50,13 @@ class Reader {
                          .card = card(),
                          .utilisation_milli = needed("utilisation_milli", kWholeUnit),
                          .memory_bytes = figure("memory_bytes"),
-                         .iteration_s = needed("iteration_s"),
-                         .busy_s = needed("busy_s"),
-                         .calibration_s = needed("calibration_s"),
+                         .iteration_s = needed_time("iteration_s"),
+                         .busy_s = needed_time("busy_s"),
+                         .calibration_s = needed_time("calibration_s"),
                          .gpu = gpu(),
-                         .step_s = figure("step_s"),
+                         .step_s = time("step_s"),
                          .traced = figure("kernels") > 0};
-    if (row.gpu) needed("step_s");
+    if (row.gpu) needed_time("step_s");
     if (row.card.batch == 0) missing_ = "batch";
     if (row.architecture.empty()) missing_ = "architecture";
     if (!wrong_.empty()) return fail(ErrorCode::kInvalid, table_.place() + ": " + wrong_);
@@ -77,6 +78,20 @@ class Reader {
   double figure(const char* name) { return figure(table_.find({name})); }
   double needed(const char* name, double most = kMost) {
     const double value = figure(table_.find({name}), most);
+    if (value == 0) missing_ = name;
+    return value;
+  }
+  // A time that nobody can have measured would be learned from like any other.
+  double time(const char* name) {
+    const auto column = table_.find({name});
+    const double value = figure(column);
+    if (value > 0 && (value < kLeastS || value > kMostS) && wrong_.empty())
+      wrong_ = fmt::format("its {} is {}, and no time of {:g} to {:g} s was measured", name,
+                           shown(table_.cell(column)), kLeastS, kMostS);
+    return value;
+  }
+  double needed_time(const char* name) {
+    const double value = time(name);
     if (value == 0) missing_ = name;
     return value;
   }

@@ -1,0 +1,168 @@
+#include "policies/sharing/live/claims.h"
+
+#include <algorithm>
+
+#include "policies/sharing/live/beside_others.h"
+#include "policies/sharing/live/taking.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+constexpr double kNever = kNoPromise;
+
+// Promises are kept; of others by what is left of them, which may not be known.
+double end_of(const LiveJob& job) {
+  if (job.is_promised() && job.promise_left_s > 0) return job.promise_left_s;
+  return job.left_upper_s > 0 ? job.left_upper_s : kNever;
+}
+
+// Of its run where it may have so much of the unit.
+double time_with(uint32_t milli, const Predicted& predicted) {
+  if (predicted.run_upper_s <= 0) return kNever;
+  const double rest_s = std::max(0.0, predicted.run_upper_s - predicted.start_s);
+  return predicted.start_s / speed_with(milli, kWholeUnit) +
+         rest_s / speed_with(milli, predicted.milli);
+}
+
+}  // namespace
+
+Kept Claims::Loss::kept() const {
+  return {ln, std::max(0.0, variance), KeptBy::kPrior, 0};
+}
+
+Claims::Loss Claims::loss(const Kept& kept) {
+  return {std::min(0.0, kept.ln), kept.variance};
+}
+
+Claims::Loss Claims::beside(const Sharer& victim, const Sharer& neighbour) const {
+  return *retained_ ? loss(kept_beside(*retained_, victim, neighbour)) : Loss{};
+}
+
+Claims::Claims(size_t node, const LiveUnit& unit, const Retained& retained)
+    : node_(node), unit_(&unit), retained_(&retained) {
+  for (const auto& running : unit.jobs)
+    if (running.job_class == JobClass::kLatencySensitive) insert(running);
+}
+
+void Claims::insert(LiveJob job) {
+  const auto at =
+      std::upper_bound(claims_.begin(), claims_.end(), end_of(job),
+                       [](double end_s, const Claim& claim) { return end_s < end_of(claim.job); });
+  const auto index = static_cast<size_t>(at - claims_.begin());
+  Claim made{std::move(job), {}};
+  for (auto& other : claims_) {
+    made.beside.push_back(beside(made.job.sharer, other.job.sharer));
+    other.beside.insert(other.beside.begin() + static_cast<ptrdiff_t>(index),
+                        beside(other.job.sharer, made.job.sharer));
+  }
+  made.beside.insert(made.beside.begin() + static_cast<ptrdiff_t>(index), Loss{});
+  claims_.insert(at, std::move(made));
+}
+
+bool Claims::may_run(const WaitingJob& job, const Predicted& predicted) const {
+  return job.only_node.value_or(node_) == node_ &&
+         job.memory_bytes_on(predicted) <= unit_->whole.memory_bytes;
+}
+
+Claims::Together Claims::together(const Sharer& newcomer) const {
+  Together all;
+  for (const auto& claim : claims_) {
+    Loss sum = beside(claim.job.sharer, newcomer);
+    for (const auto& each : claim.beside) {
+      sum.ln += each.ln;
+      sum.variance += each.variance;
+    }
+    all.of_claims.push_back(sum);
+    const auto own = beside(newcomer, claim.job.sharer);
+    all.of_newcomer.ln += own.ln;
+    all.of_newcomer.variance += own.variance;
+  }
+  return all;
+}
+
+bool Claims::bear(const Together& together, size_t first) const {
+  if (!*retained_) return true;
+  if (!is_enough(together.of_newcomer.kept(), {})) return false;
+  for (size_t i = first; i < claims_.size(); ++i)
+    if (!is_enough(together.of_claims[i].kept(), needed_by(claims_[i].job))) return false;
+  return true;
+}
+
+bool Claims::have_memory(size_t first, uint64_t bytes) const {
+  for (size_t i = first; i < claims_.size(); ++i) bytes += claims_[i].job.share.memory_bytes;
+  return bytes <= unit_->whole.memory_bytes;
+}
+
+// What they leave, each with what its promise needs.
+uint32_t Claims::room(const Together& together, size_t first) const {
+  uint32_t taken = 0;
+  for (size_t i = first; i < claims_.size(); ++i) {
+    const auto& job = claims_[i].job;
+    taken += needed_milli(job, together.of_claims[i].kept().lower_beside(upper_ratio(job)));
+  }
+  const uint32_t whole = unit_->whole.milli;
+  return whole - std::min(whole, taken);
+}
+
+double Claims::wait_s(const WaitingJob& job, const Predicted& predicted, uint32_t room) const {
+  double longest_s = 0;
+  uint32_t go_on = 0;
+  for (const auto& other : unit_->jobs)
+    if (other.job_class == JobClass::kBestEffort) {
+      longest_s = std::max(longest_s, other.ends_in_s);
+      go_on += std::min(other.share.milli, kLeastMilli);
+    }
+  if (longest_s == 0) return 0;
+  const auto needed = needed_for(job, predicted);
+  const uint32_t milli = needed_milli({predicted.milli, predicted.run_upper_s, predicted.start_s},
+                                      job.promise_left_s, 1);
+  const bool all_go_on = room + unit_->hardly_used_milli() >= milli + go_on &&
+                         unit_->free().memory_bytes >= job.memory_bytes_on(predicted) &&
+                         !Neighbours(*retained_, unit_->jobs).not_borne(job.sharer, needed);
+  return all_go_on ? 0 : longest_s;
+}
+
+Plan Claims::plan(const WaitingJob& job, const Predicted& predicted) const {
+  Plan soonest;
+  auto all = together(job.sharer);
+  for (size_t ended = 0; ended <= claims_.size(); ++ended) {
+    if (ended > 0) {  // one is not there any more
+      const auto& gone = claims_[ended - 1];
+      const auto own = beside(job.sharer, gone.job.sharer);
+      all.of_newcomer.ln -= own.ln;
+      all.of_newcomer.variance -= own.variance;
+      for (size_t i = ended; i < claims_.size(); ++i) {
+        all.of_claims[i].ln -= claims_[i].beside[ended - 1].ln;
+        all.of_claims[i].variance -= claims_[i].beside[ended - 1].variance;
+      }
+    }
+    double at_s = ended == 0 ? 0 : end_of(claims_[ended - 1].job);
+    if (at_s >= soonest.end_s) break;  // nothing that begins later ends sooner
+    if (!have_memory(ended, job.memory_bytes_on(predicted)) || !bear(all, ended)) continue;
+    const uint32_t free = room(all, ended);
+    if (free == 0) continue;
+    at_s = std::max(at_s, wait_s(job, predicted, free));
+    const double kept = all.of_newcomer.kept().lower_beside(upper_ratio(predicted));
+    const double end_s = at_s + time_with(free, predicted) / (kept * kPromiseMargin);
+    if (end_s <= job.promise_left_s)
+      return {at_s, end_s,
+              needed_milli({predicted.milli, predicted.run_upper_s, predicted.start_s},
+                           job.promise_left_s - at_s, kept)};
+    if (end_s < soonest.end_s) soonest = {at_s, end_s, std::min(free, predicted.milli)};
+  }
+  return soonest;
+}
+
+void Claims::add(const Plan& plan, const WaitingJob& job, const Predicted& predicted) {
+  LiveJob placed;
+  placed.id = job.id;
+  placed.job_class = job.job_class;
+  placed.sharer = job.sharer;
+  placed.need_milli = plan.milli;
+  placed.share = {plan.milli, job.memory_bytes_on(predicted)};
+  placed.left_upper_s = plan.end_s;
+  placed.promise_left_s = job.promise_left_s;
+  insert(std::move(placed));
+}
+
+}  // namespace tierpilot::sharing

@@ -1,0 +1,95 @@
+// Which units a task with a share could have had, and why not others.
+#include <fmt/format.h>
+
+#include "coordinator/store/records.h"
+#include "tests/unit/coordinator/share_fixture.h"
+
+namespace tierpilot::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ShareLooksTest : public ShareKeeperTest {
+ protected:
+  DecisionRecord decision(uint64_t id) {
+    auto decisions = records::decisions(state_->store.reader(), id);
+    EXPECT_TRUE(decisions) << decisions.error().message;
+    EXPECT_EQ(decisions->size(), 1U);
+    return decisions->empty() ? DecisionRecord{} : decisions->front();
+  }
+};
+
+TEST_F(ShareLooksTest, ADecisionTellsWhichUnitsThereWere) {
+  const auto other = join_sharing("n2", 2);
+  const auto first = accept(shared("a", 900));
+  pump();
+  const auto second = accept(shared("b", 400));
+  pump();
+  ASSERT_EQ(task(second).state, TaskState::kRunning);
+  const auto record = decision(second);
+  EXPECT_EQ(record.considered, 3U);
+  EXPECT_EQ(record.eligible, 2U);
+  ASSERT_EQ(record.unit_looks.size(), 3U);
+  const auto &chosen = record.unit_looks[0], &refused = record.unit_looks[2];
+  EXPECT_EQ(chosen.node, task(second).node);
+  EXPECT_EQ(chosen.unit, task(second).share->unit);
+  EXPECT_EQ(chosen.free_milli, 1000U) << "as it was before";
+  EXPECT_EQ(chosen.refused, "");
+  EXPECT_EQ(record.unit_looks[1].refused, "");
+  EXPECT_EQ(refused.node, task(first).node);
+  EXPECT_EQ(refused.tasks, std::vector{first});
+  EXPECT_EQ(refused.free_milli, 100U);
+  EXPECT_EQ(refused.refused, "100 thousandths are free, 200 needed");
+}
+
+TEST_F(ShareLooksTest, OneThatWaitsIsToldWhyOfEachUnit) {
+  const auto first = accept(shared("a", 900));
+  pump();
+  auto elsewhere = shared("b", 700);
+  elsewhere.node = "n1";
+  const auto waits = accept(elsewhere);
+  const auto other = join_sharing("n2", 1);
+  pump();
+  ASSERT_EQ(task(waits).state, TaskState::kQueued);
+  const auto looks = keeper_->looks_now(waits);
+  ASSERT_EQ(looks.size(), 2U);
+  EXPECT_EQ(looks[0].node, "n1");
+  EXPECT_EQ(looks[0].refused, "100 thousandths are free, 350 needed");
+  EXPECT_EQ(looks[1].refused, "the task asks for another node");
+  EXPECT_TRUE(keeper_->looks_now(first).empty()) << "it runs";
+  EXPECT_TRUE(keeper_->looks_now(9999).empty());
+}
+
+TEST_F(ShareLooksTest, OfManyUnitsTheBestAreKept) {
+  const auto other = join_sharing("n2", 200);
+  const auto id = accept(shared("a", 900));
+  pump();
+  const auto record = decision(id);
+  EXPECT_EQ(record.considered, 64U);
+  EXPECT_EQ(record.unit_looks.size(), 12U);
+  EXPECT_EQ(record.unit_looks[0].node, task(id).node);
+}
+
+TEST_F(ShareLooksTest, AUnitThatIsKeptForAnotherIsNamedSo) {
+  auto patient = shared("b", 1000, 100);
+  const auto holder = accept(patient);
+  pump();
+  ASSERT_EQ(task(holder).state, TaskState::kRunning);
+  JobPoint says;
+  says.attempt = 1;
+  says.cpu_ns = 1;
+  says.takes_checkpoints = true;
+  keeper_->reported(task(holder), says);
+  auto all_of_it = shared("a", 1000);
+  all_of_it.share.latency_sensitive = true;
+  const auto urgent = accept(all_of_it);
+  const auto waits = accept(shared("c", 300));
+  pump();
+  ASSERT_EQ(task(urgent).state, TaskState::kQueued);
+  const auto looks = keeper_->looks_now(waits);
+  ASSERT_EQ(looks.size(), 1U);
+  EXPECT_THAT(looks[0].refused, HasSubstr(fmt::format("kept for task {}", urgent)));
+}
+
+}  // namespace
+}  // namespace tierpilot::testing
