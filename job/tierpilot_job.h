@@ -14,7 +14,8 @@
 //   }
 //
 // Where no Tierpilot runs the program, all of this does nothing. Only checkpoint() waits for the
-// node, and nothing throws because of it: a report that cannot be sent at once is dropped.
+// node, and nothing throws because of it: a report that cannot be sent at once is dropped. As all
+// that allocates or locks, it is not for handlers of signals: these set a flag.
 #pragma once
 
 #include <fcntl.h>
@@ -35,6 +36,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <thread>
 
 namespace tierpilot {
 
@@ -59,8 +61,8 @@ inline std::string line_of(const nlohmann::json& message) {
   return message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
 
-// Lines to and from the node's socket, none of which waits but for wait(). Where nobody is there or
-// the other end has gone, all of it does nothing. Not thread-safe.
+// Lines to and from the node's socket, none of which waits. Where nobody is there or the other end
+// has gone, all of it does nothing. Not thread-safe.
 class NodeLines {
  public:
   // `path`: of the socket; empty: nobody is there.
@@ -118,11 +120,9 @@ class NodeLines {
     }
   }
 
-  // Until receive() or push() has something to do, or that long; a minute at most.
-  void wait(std::chrono::steady_clock::duration left) {
-    pollfd end{socket_, static_cast<short>(unsent_.empty() ? POLLIN : POLLIN | POLLOUT), 0};
-    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(left).count() + 1;
-    ::poll(&end, 1, static_cast<int>(ms < 1 ? 1 : ms > 60'000 ? 60'000 : ms));
+  // For poll(): until receive() or push() has something to do.
+  pollfd awaited() const {
+    return {socket_, static_cast<short>(unsent_.empty() ? POLLIN : POLLIN | POLLOUT), 0};
   }
 
  private:
@@ -237,34 +237,41 @@ class Job {
   }
 
   // Keeps a file of the job's folder: what begins after a failure finds it in restored(). Waits
-  // until the node has it; iterations must rise. False: it was not kept, and checkpoint_error()
-  // says why.
+  // until the node has it, and before for its turn, where another thread's is under way; iterations
+  // must rise. False: it was not kept, and checkpoint_error() says why.
   bool checkpoint(const std::string& path, uint64_t iteration,
                   std::chrono::milliseconds timeout = std::chrono::minutes(10)) {
     if (rank_ != 0) return false;
-    std::lock_guard<std::mutex> guard(mutex_);
+    const auto written = Clock::now();
+    std::unique_lock<std::mutex> turn(saving_, std::try_to_lock);
+    if (!turn) {
+      turn.lock();
+      std::this_thread::sleep_for(kLeastGap);
+    }
+    std::unique_lock<std::mutex> guard(mutex_);
+    receive();
     const auto begin = Clock::now();
-    const auto saving = saving_since_.value_or(begin);
-    node_.add(job_detail::line_of(
-        {{"v", 1},
-         {"type", "checkpoint"},
-         {"path", path},
-         {"iteration", iteration},
-         {"saving_ms",
-          std::chrono::duration_cast<std::chrono::milliseconds>(begin - saving).count()}}));
-    answers_.erase(iteration);
-    const auto awaited = [&] { return node_.connected() && !answers_.count(iteration); };
-    while (awaited() && Clock::now() < begin + timeout) {
+    const auto saving = saving_since_.value_or(written);
+    node_.add(
+        job_detail::line_of({{"v", 1},
+                             {"type", "checkpoint"},
+                             {"path", path},
+                             {"iteration", iteration},
+                             {"saving_ms", std::chrono::duration_cast<std::chrono::milliseconds>(
+                                               std::max(written - saving, Clock::duration(0)))
+                                               .count()}}));
+    awaited_ = iteration;
+    answer_.reset();
+    while (node_.connected() && !answer_ && Clock::now() < begin + timeout) {
       node_.push();
       receive();
-      if (awaited()) node_.wait(begin + timeout - Clock::now());
+      if (node_.connected() && !answer_) wait(guard, begin + timeout - Clock::now());
     }
     last_checkpoint_ = Clock::now();
     saving_since_.reset();
     checkpoint_asked_ = false;
-    const auto answer = answers_.find(iteration);
-    checkpoint_error_ = answer == answers_.end() ? "the node did not answer" : answer->second;
-    answers_.erase(iteration);
+    checkpoint_error_ = answer_.value_or("the node did not answer");
+    awaited_.reset();
     return checkpoint_error_.empty();
   }
 
@@ -323,12 +330,27 @@ class Job {
       if (const auto iteration = count("iteration")) checkpoint_safe_ = iteration;
     } else if (type == "checkpoint_saved" || type == "checkpoint_failed") {
       const auto failed = text("what").empty() ? "it was not kept" : text("what");
-      if (const auto iteration = count("iteration"))
-        answers_[*iteration] = type == "checkpoint_saved" ? "" : failed;
+      if (awaited_ && count("iteration") == awaited_)
+        answer_ = type == "checkpoint_saved" ? "" : failed;
     }
   }
 
-  mutable std::mutex mutex_;
+  // Others go on meanwhile; as they may read the answer, it is looked for now and then.
+  void wait(std::unique_lock<std::mutex>& guard, Clock::duration left) const {
+    using std::chrono::milliseconds;
+    auto end = node_.awaited();
+    guard.unlock();
+    const auto most = std::chrono::duration_cast<milliseconds>(left) + milliseconds(1);
+    ::poll(&end, 1, static_cast<int>(std::clamp(most, milliseconds(1), kLookEvery).count()));
+    guard.lock();
+  }
+
+  static constexpr std::chrono::milliseconds kLookEvery{50};
+  // Within a tenth of a second of the last one the node takes none.
+  static constexpr std::chrono::milliseconds kLeastGap{110};
+
+  std::mutex saving_;         // for all of a checkpoint; taken first
+  mutable std::mutex mutex_;  // for a moment
   job_detail::NodeLines node_;
   const uint64_t rank_;
   const std::string restored_;
@@ -341,7 +363,8 @@ class Job {
   std::optional<Clock::time_point> saving_since_;  // as should_checkpoint() said so
   std::string checkpoint_error_;
   std::optional<uint64_t> checkpoint_safe_;
-  std::map<uint64_t, std::string> answers_;  // by iteration: why it failed; empty: it was kept
+  std::optional<uint64_t> awaited_;    // the iteration of the checkpoint under way
+  std::optional<std::string> answer_;  // why that failed; empty: it was kept
 };
 
 }  // namespace tierpilot

@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include "tests/support/job_node.h"
 
 namespace tierpilot::agent {
@@ -108,6 +113,53 @@ TEST_F(JobHeaderTest, ANodeThatDoesNotReadNeverMakesItWaitNorTearsALine) {
   const auto reports = channels_.take_reports();
   ASSERT_FALSE(reports.empty());
   EXPECT_LE(reports.back().progress.iteration, sent + 1);
+}
+
+TEST_F(JobHeaderTest, OnlyACheckpointWaitsForTheNode) {
+  std::atomic<bool> asked = false;
+  channels_.checkpoint = [&](AttemptId, const JobCheckpoint&) { asked = true; };
+  Job job(path_);
+  std::atomic<bool> saved = false, back = false;
+  std::thread saving([&] {
+    saved = job.checkpoint("state.pt", 5, std::chrono::minutes(1));
+    back = true;
+  });
+  for (int i = 0; i < 1000 && !asked; ++i) pass(10);
+  ASSERT_TRUE(asked);
+  channels_.set_share(kJob, 300);
+  for (uint64_t i = 1; i <= 20; ++i) {
+    EXPECT_TRUE(job.report({i}));
+    EXPECT_FALSE(job.should_stop());
+    EXPECT_FALSE(job.should_checkpoint());
+    EXPECT_EQ(job.share(), 300);
+  }
+  EXPECT_FALSE(back);
+  pass();
+  ASSERT_FALSE(channels_.take_reports().empty());
+  channels_.say(kJob, job_checkpoint_saved_line(5, 10, 1));
+  EXPECT_FALSE(job.should_stop()) << "may be the one that reads the answer";
+  saving.join();
+  EXPECT_TRUE(saved) << job.checkpoint_error();
+}
+
+TEST_F(JobHeaderTest, CheckpointsOfThreadsTakeTurns) {
+  std::vector<uint64_t> asked;
+  channels_.checkpoint = [&](AttemptId attempt, const JobCheckpoint& checkpoint) {
+    asked.push_back(checkpoint.iteration);
+    channels_.say(attempt, checkpoint.iteration % 2
+                               ? job_checkpoint_failed_line(checkpoint.iteration, "odd")
+                               : job_checkpoint_saved_line(checkpoint.iteration, 10, 1));
+  };
+  Job job(path_);
+  std::array<bool, 4> saved{};
+  beside([&] {
+    std::vector<std::thread> threads;
+    for (uint64_t i = 0; i < saved.size(); ++i)
+      threads.emplace_back([&, i] { saved[i] = job.checkpoint("state.pt", i); });
+    for (auto& thread : threads) thread.join();
+  });
+  EXPECT_EQ(saved, (std::array<bool, 4>{true, false, true, false}));
+  EXPECT_EQ(asked.size(), saved.size());
 }
 
 TEST(JobAlone, DoesNothing) {

@@ -116,11 +116,12 @@ class Saving(unittest.TestCase):
         self.addCleanup(self.node.close)
 
     def answer(self, **message):
-        """To the next line; gives what that was once the thread is joined."""
+        """To the next checkpoint; gives what was asked once the thread is joined."""
         heard = []
 
         def serve():
-            heard.append(json.loads(self.node.makefile().readline()))
+            lines = map(json.loads, self.node.makefile())
+            heard.append(next(line for line in lines if line["type"] == "checkpoint"))
             self.node.sendall(json.dumps({"v": 1, **message}).encode() + b"\n")
 
         thread = threading.Thread(target=serve)
