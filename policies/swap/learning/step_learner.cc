@@ -10,9 +10,6 @@
 namespace tierpilot::swap {
 namespace {
 
-constexpr size_t kMostSteps = 128;  // of more the one that was seen the longest ago is forgotten
-constexpr size_t kMostSaves = 200'000;  // of all of them, where they are more than
-constexpr size_t kFewSteps = 32;
 constexpr int kRunsOfAnAttempt = 2;         // the first one may be disturbed
 constexpr int kObservedRuns = 2;            // an optimiser has its states from the second step on
 constexpr double kWider[] = {0.9, 0.8, 0};  // of the budget: plans that let more leave
@@ -80,7 +77,8 @@ void StepLearner::plan(Known& known) {
 void StepLearner::add(StepEnd&& seen, int64_t growth_bytes) {
   if (seen.step.other_bytes.size() != seen.step.time_ns.size()) return;
   const auto is_full = [this] {
-    return steps_.size() >= kMostSteps || (steps_.size() >= kFewSteps && known_saves_ > kMostSaves);
+    return steps_.size() >= kMostKnownSteps ||
+           (steps_.size() >= kFewKnownSteps && known_saves_ > kMostKnownSaves);
   };
   while (is_full()) forget_oldest();
   Known known{.step = std::move(seen.step), .prefixes = prefixes_};
@@ -111,6 +109,7 @@ void StepLearner::forget_oldest() {
 
 void StepLearner::update(Known& known, StepEnd&& seen, int64_t growth_bytes) {
   known.seen_at = ++seen_;
+  known.restored = false;
   if (seen.step.uses != known.step.uses || seen.step.saves.size() != known.step.saves.size()) {
     // The same forward pass with another backward pass: the latest is the one to expect.
     if (seen.step.other_bytes.size() == seen.step.time_ns.size()) known.step = seen.step;
@@ -286,7 +285,7 @@ std::vector<KeptStep> StepLearner::kept() const {
   for (const auto& known : steps_) {
     // One that was seen once may have been an evaluation, or the first without the optimiser's
     // states.
-    if (known.runs < kObservedRuns || known.failed) continue;
+    if (known.runs < kObservedRuns) continue;
     if (known.step.other_bytes.size() != known.step.time_ns.size()) continue;
     const auto& attempt = known.best.runs > 0 ? known.best : known.now;
     all.push_back({.step = known.step,
@@ -294,14 +293,16 @@ std::vector<KeptStep> StepLearner::kept() const {
                    .margin_bytes = known.margin_bytes,
                    .explorations = known.explorations,
                    .widened = known.widened,
-                   .next_kind = known.next_kind});
+                   .next_kind = known.next_kind,
+                   .ran = !known.restored,
+                   .fits = !known.failed});
   }
   return all;
 }
 
 void StepLearner::restore(std::vector<KeptStep> kept) {
   for (auto& one : kept) {
-    if (steps_.size() >= kMostSteps || one.step.saves.empty()) continue;
+    if (steps_.size() >= kMostKnownSteps || one.step.saves.empty()) continue;
     Known known{.step = std::move(one.step)};
     uint64_t prefix = 1;
     for (const auto& save : known.step.saves) {
@@ -315,6 +316,7 @@ void StepLearner::restore(std::vector<KeptStep> kept) {
     known.next_kind = one.next_kind;
     known.runs = kObservedRuns;
     known.observe = false;
+    known.restored = true;
     const auto outcome = foretell(known.step, known.now.away, limits_of(known));
     known.now.foretold_ns = outcome.done ? outcome.clock_ns : 0;
     know(std::move(known));

@@ -75,9 +75,9 @@ class StepLearner {
   // anew, a few times; after that everything leaves in it for good.
   void failed();
 
-  // The best that is known of each step, for the next run; and what another run knew, before the
-  // first step of this one. A kept step has a plan at once and is measured no more closely than
-  // any.
+  // The best that is known of each step, for the next run, also that memory did not suffice; and
+  // what another run knew, before the first step of this one. A kept step has a plan at once and is
+  // measured no more closely than any.
   std::vector<KeptStep> kept() const;
   void restore(std::vector<KeptStep> kept);
   // Whether the step that runs is unknown, looked at closely or tries something.
@@ -106,6 +106,7 @@ class StepLearner {
     int overs = 0;         // of the last runs, that took too much
     size_t next_kind = 0, widened = 0;
     bool exploring = false, observe = true, failed = false;
+    bool restored = false;                  // and not run since
     std::optional<PublishedQ> published{};  // of the rule q-published
   };
 
