@@ -87,9 +87,10 @@ class Budgets(Case):
             (("fast",), "a budget is a size"),
             ((0,), "above 0"),
             ((BIG, "magic"), "policy 'magic' is not known; there are swap"),
-            ((BIG, "swap", "dir:/nonexistent=1GiB"), "/nonexistent.*No such file.*name a folder"),
+            ((BIG, "swap", "dir:/nonexistent=1GiB"), "/nonexistent.*No such file.*make that folder"),
             ((BIG, "swap", "node77=1GiB"), "no NUMA node 77"),
             ((BIG, "swap", "memory"), "NAME=SIZE"),
+            ((BIG, "swap", "dir:/var/tmp=1GiB,dir:/var/tmp/.=1GiB"), "the same as 'dir:/var/tmp'"),
         ):
             with self.subTest(settings=settings), self.assertRaisesRegex(ValueError, words):
                 Swap(*settings)
