@@ -9,10 +9,6 @@
 
 namespace tierpilot::swap {
 
-// Lets leave until `saving_bytes` are covered, or all that can.
-Plan capuchin_plan(const Graph& graph, const Timetable& timetable, const Limits& limits,
-                   int64_t saving_bytes);
-
 // From what just covers the peak to all: measuring tells which is best.
 std::vector<Plan> capuchin_plans(const Graph& graph, const Timetable& timetable,
                                  const Limits& limits);
