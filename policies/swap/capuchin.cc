@@ -29,13 +29,15 @@ class Rule {
   }
 
   // One for each saving, which rise: what covers less is what the rule takes first.
-  std::vector<Plan> plans(std::span<const int64_t> savings) {
+  // Those that are found within so many looks at operators.
+  std::vector<Plan> plans(std::span<const int64_t> savings, size_t most_looks) {
     savings_ = savings;
+    looks_left_ = most_looks;
     list();
     reached();
     if (limits_.link.exists()) swap_in_free_time();
     take_cheapest();
-    while (plans_.size() < savings_.size()) plans_.push_back(plan_);
+    while (!done()) plans_.push_back(plan_);
     return std::move(plans_);
   }
 
@@ -82,7 +84,7 @@ class Rule {
   void reached() {
     while (!done() && covered_bytes_ >= savings_[plans_.size()]) plans_.push_back(plan_);
   }
-  bool done() const { return plans_.size() == savings_.size(); }
+  bool done() const { return plans_.size() == savings_.size() || looks_left_ == 0; }
 
   void list_presence() {
     for (StorageId storage = 0; storage < presence_.size(); ++storage) {
@@ -183,9 +185,13 @@ class Rule {
       walk_.pop_back();
       if (op == kNone || op >= candidate.absence.to || seen_[op] == round_) continue;
       seen_[op] = round_;
+      if (looks_left_ > 0) --looks_left_;
       sum_ns += graph_.operators[op].time_ns;
-      for (auto at = first_read_[op]; at < first_read_[op + 1]; ++at)
-        if (!there(reads_[at].storage, candidate.absence.to)) walk_.push_back(reads_[at].maker);
+      for (auto at = first_read_[op]; at < first_read_[op + 1]; ++at) {
+        const auto& [storage, maker] = reads_[at];
+        if (there(storage, candidate.absence.to)) continue;
+        if (maker != kNone && seen_[maker] != round_) walk_.push_back(maker);
+      }
     }
     return sum_ns;
   }
@@ -197,6 +203,7 @@ class Rule {
   std::vector<Plan> plans_;  // of the first of them
   Plan plan_;
   int64_t covered_bytes_ = 0;
+  size_t looks_left_ = 0;
   int64_t link_left_ns_ = 0;  // of each direction
   std::vector<Candidate> candidates_;
   // Of a storage: when it is recomputed after, and its last use.
@@ -218,12 +225,12 @@ class Rule {
 }  // namespace
 
 std::vector<Plan> capuchin_plans(const Graph& graph, const Timetable& timetable,
-                                 const Limits& limits) {
+                                 const Limits& limits, size_t most_looks) {
   const auto over = std::max<int64_t>(baseline(graph).peak_bytes - limits.budget_bytes, 0);
   std::vector<int64_t> savings;
   for (const double share : {1.0, 1.15, 1.35, 1.7, 2.5, 1e3})
     savings.push_back(static_cast<int64_t>(std::min(share * static_cast<double>(over), 9e18)));
-  return Rule(graph, timetable, limits).plans(savings);
+  return Rule(graph, timetable, limits).plans(savings, most_looks);
 }
 
 }  // namespace tierpilot::swap
