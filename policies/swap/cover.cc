@@ -57,16 +57,21 @@ void Cover::count_deficit() {
 
 Plan Cover::plan(const Plan& begun) {
   count_deficit();
+  size_t gaps = 0;
   for (StorageId storage = 0; storage < graph_.storages.size(); ++storage) {
     if (graph_.storages[storage].constant) continue;
     const auto& uses = timetable_.uses(storage);
     for (size_t i = 1; i < uses.size(); ++i) {
       gaps_[storage].push_back({uses[i - 1], uses[i]});
+      ++gaps;
       propose(storage, gaps_[storage].back());
     }
   }
   begin_with(begun);
-  while (!queue_.empty() && !satisfied()) {
+  // Where more are taken than there were they are pieces of a position or two, and what is
+  // recomputed for each takes longer than any other plan.
+  const size_t most = settings_.hurried ? gaps : kNone;
+  for (size_t taken = 0; taken < most && !queue_.empty() && !satisfied();) {
     const auto top = queue_.top();
     queue_.pop();
     auto* gap = find(top.storage, top.from + 1);
@@ -78,7 +83,7 @@ Plan Cover::plan(const Plan& begun) {
     if (now.ratio > next)
       queue_.push({now.ratio, top.storage, top.from, top.to});
     else
-      take(top.storage, *gap, now.way);
+      take(top.storage, *gap, now.way), ++taken;
   }
   prune();
   Plan plan{.absences = std::vector<std::vector<Absence>>(graph_.storages.size())};
