@@ -185,23 +185,6 @@ Graph long_lived(size_t tensors) {
   });
 }
 
-Graph skipping(size_t tensors) {
-  return largest(tensors, [](size_t layers) {
-    Tape tape;
-    SeededRandom random(6);
-    std::vector<std::string> made{tape.op("stem", {"input"}, 1024 * kKiB, 30 * kUs)};
-    for (size_t at = 0; at < layers; ++at) {
-      std::vector<std::string> args{made.back()};
-      if (random.chance(0.5)) args.push_back(made[random.below(made.size())]);
-      if (args.front() == args.back()) args.resize(1);
-      const auto bytes = static_cast<int64_t>(random.log_uniform(1e5, 4e6));
-      made.push_back(
-          tape.op("layer", args, bytes, static_cast<int64_t>(random.log_uniform(1e4, 1e5))));
-    }
-    return tape.take("skipping");
-  });
-}
-
 std::optional<Graph> repeated(const std::filesystem::path& table, const std::string& net,
                               size_t tensors) {
   std::ifstream file(table);

@@ -15,8 +15,6 @@ Graph residual_net(size_t tensors);
 Graph dense_net(size_t tensors);
 // Each level of the first half is read again by the one that stands as far from the middle.
 Graph long_lived(size_t tensors);
-// Half of the layers read some earlier one, too, whichever.
-Graph skipping(size_t tensors);
 // A net of an operator table, with its blocks repeated; nothing where it is not there.
 std::optional<Graph> repeated(const std::filesystem::path& table, const std::string& net,
                               size_t tensors);
