@@ -54,7 +54,7 @@ Advice StepLearner::save(const SavedStorage& storage) {
   }
   if (current_ == kUnknown) return {.away = lets_leave(settings_.rule), .observe = true};
   const auto& known = steps_[current_];
-  return {.away = known.now.away[at] != 0, .observe = known.observe};
+  return {.away = known.now.away[at] != 0, .observe = known.observe || looks_};
 }
 
 const ObservedStep* StepLearner::expected() const {
@@ -75,7 +75,9 @@ void StepLearner::plan(Known& known) {
 }
 
 void StepLearner::add(StepEnd&& seen, int64_t growth_bytes) {
-  if (seen.step.other_bytes.size() != seen.step.time_ns.size()) return;
+  // Where it began as a known one it was not looked at then: the next one of it is.
+  looks_ = seen.step.other_bytes.size() != seen.step.time_ns.size();
+  if (looks_) return;
   const auto is_full = [this] {
     return steps_.size() >= kMostKnownSteps ||
            (steps_.size() >= kFewKnownSteps && known_saves_ > kMostKnownSaves);
@@ -136,6 +138,7 @@ void StepLearner::update(Known& known, StepEnd&& seen, int64_t growth_bytes) {
   // that there is to do where hardly anything is left of the budget.
   const bool tight = static_cast<double>(seen.peak_bytes) >
                      kTight * static_cast<double>(settings_.limits.budget_bytes);
+  const bool asked = known.observe;
   const bool mends = settings_.rule == "swap" && known.overs >= kMostOvers &&
                      more_can_leave(known.step, known.now.away);
   if (mends) known.overs = 0;
@@ -147,6 +150,7 @@ void StepLearner::update(Known& known, StepEnd&& seen, int64_t growth_bytes) {
     return plan(known);
   }
   if (observed && known.runs <= kObservedRuns && !known.failed) return plan(known);
+  if (observed && looks_ && !asked) return;  // looked at for another's sake, which takes time
   learn(known, seen);
 }
 
@@ -251,9 +255,17 @@ void StepLearner::end(StepEnd seen, int64_t growth_bytes) {
   last_ = kUnknown;
   if (current_ != kUnknown && steps_[current_].prefixes.size() == prefixes_.size())
     update(steps_[last_ = current_], std::move(seen), growth_bytes);
+  else if (auto* shorter = find())
+    shorter->seen_at = ++seen_;  // than another, whose plan it had
   else
     add(std::move(seen), growth_bytes);
   begin();
+}
+
+StepLearner::Known* StepLearner::find() {
+  const auto same = [this](const Known& known) { return known.prefixes == prefixes_; };
+  const auto found = std::find_if(steps_.begin(), steps_.end(), same);
+  return found == steps_.end() ? nullptr : &*found;
 }
 
 void StepLearner::look_again(int64_t more_bytes) {

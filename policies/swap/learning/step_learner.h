@@ -112,6 +112,7 @@ class StepLearner {
 
   void add(StepEnd&& seen, int64_t growth_bytes);
   void know(Known&& known);
+  Known* find();  // that the step which ran is
   void forget_oldest();
   void update(Known& known, StepEnd&& seen, int64_t growth_bytes);
   void learn(Known& known, const StepEnd& seen);
@@ -130,6 +131,7 @@ class StepLearner {
   std::vector<uint64_t> prefixes_;                  // of the step that runs
   size_t current_ = kUnknown;
   size_t last_ = kUnknown;  // that was seen
+  bool looks_ = false;      // from the begin of a step on: one went on otherwise than it began
   bool disturbed_ = false;  // the step that runs had no room: nothing is learned of it
   int64_t least_bytes_ = 0;
 };

@@ -71,6 +71,16 @@ TEST(SessionLeaves, WhatStayedWhereTheBackwardPassNeedsItsRoom) {
   EXPECT_GT(copies_out(front), 0);
 }
 
+// As a loop that goes around more often, or less.
+TEST(SessionLeaves, AStepThatBeginsAsAKnownOneIsLearnedToo) {
+  FrontEnd front("swap");
+  for (int step = 0; step < 6; ++step) front.step(20);
+  for (int step = 0; step < 5; ++step)
+    for (const size_t layers : {30, 20, 10}) front.step(layers);
+  tierpilot_swap_begin(front.swap());
+  EXPECT_EQ(front.said("statistics")["known_steps"], 3);
+}
+
 TEST(SessionLeaves, AllOfItWhereMemoryRanOutBefore) {
   FrontEnd front("swap");
   save(front, 4);
