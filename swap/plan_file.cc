@@ -2,15 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <optional>
+#include <thread>
 
 #include "base/unique_fd.h"
+#include "policies/swap/learning/merged_plans.h"
 
 namespace tierpilot::swap {
 namespace {
@@ -75,10 +79,11 @@ Result<UniqueFd> found_at(const std::filesystem::path& path) {
   return file;
 }
 
-// A name in a folder.
+// A name in a folder, and what has it.
 struct Place {
   UniqueFd folder;
   std::string name;
+  UniqueFd file;
 };
 
 // Where to put a plain file in the place of what is there. Empty: it was changed meanwhile.
@@ -101,7 +106,8 @@ Result<std::optional<Place>> place_of(const std::filesystem::path& path) {
     if (error) return fail(ErrorCode::kUnavailable, error.message());
   }
   const auto folder = real.has_parent_path() ? real.parent_path() : ".";
-  Place place{UniqueFd(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), real.filename()};
+  Place place{
+      UniqueFd(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), real.filename(), {}};
   if (!place.folder && errno == ENOENT && *file) return std::nullopt;
   if (!place.folder) return fail_errno(errno, fmt::format("folder '{}'", folder.string()));
   // Folders on the way may be others' than they were when the link was followed.
@@ -109,7 +115,9 @@ Result<std::optional<Place>> place_of(const std::filesystem::path& path) {
       fstatat(place.folder.get(), place.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0;
   const bool as_found =
       *file ? any && there.st_dev == expected.st_dev && there.st_ino == expected.st_ino : !any;
-  return as_found ? std::optional(std::move(place)) : std::nullopt;
+  if (!as_found) return std::nullopt;
+  place.file = std::move(*file);
+  return place;
 }
 
 Status replace(const Place& place, std::string_view bytes) {
@@ -123,21 +131,39 @@ Status replace(const Place& place, std::string_view bytes) {
   return status;
 }
 
-Status replace(const std::filesystem::path& path, std::string_view bytes) {
-  // Other processes of the program may keep theirs at the same time.
-  for (int tries = 0; tries < kTries; ++tries) {
-    const auto place = place_of(path);
-    if (!place) return tl::unexpected(place.error());
-    if (*place) return replace(**place, bytes);
-  }
-  return fail(ErrorCode::kUnavailable, "it was changed again and again meanwhile");
-}
-
 Result<std::string> bytes_of(const UniqueFd& found) {
   if (const auto plain = plain_file(found); !plain) return tl::unexpected(plain.error());
   const UniqueFd file(open(path_of(found).c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return fail_errno(errno, "open");
   return bytes_of(file.get());
+}
+
+// Programs that keep theirs in the same folder go one after the other. Where that cannot be, or one
+// stands still, what another keeps at the same time may be lost.
+UniqueFd locked(const UniqueFd& folder) {
+  constexpr auto kWait = std::chrono::milliseconds(5);
+  constexpr int kMostWaits = 1'000;
+  UniqueFd lock(open(path_of(folder).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (int waits = 0; lock && flock(lock.get(), LOCK_EX | LOCK_NB) != 0; ++waits) {
+    if ((errno != EWOULDBLOCK && errno != EINTR) || waits == kMostWaits) return {};
+    std::this_thread::sleep_for(kWait);
+  }
+  return lock;
+}
+
+// `bytes`: to be put in the place of what is found, which may be nothing.
+Status replace(const std::filesystem::path& path,
+               const std::function<std::string(const UniqueFd&)>& bytes) {
+  std::optional<UniqueFd> lock;
+  // Programs that hold no lock may change it.
+  for (int tries = 0; tries < kTries; ++tries) {
+    const auto place = place_of(path);
+    if (!place) return tl::unexpected(place.error());
+    if (!*place) continue;
+    if (lock) return replace(**place, bytes((*place)->file));
+    lock = locked((*place)->folder);
+  }
+  return fail(ErrorCode::kUnavailable, "it was changed again and again meanwhile");
 }
 
 }  // namespace
@@ -155,8 +181,13 @@ Status restore_plans(Session& session, const std::filesystem::path& path) {
 
 Status keep_plans(Session& session, const std::filesystem::path& path) {
   const auto plans = session.kept();
-  if (plans.steps.empty()) return {};  // nothing learned: what is there may be better
-  const auto status = replace(path, write_plans(plans, settings_of(session)));
+  if (plans.steps.empty()) return {};  // nothing learned
+  const auto settings = settings_of(session);
+  const auto status = replace(path, [&](const UniqueFd& found) {
+    const auto there = found ? bytes_of(found) : std::string();
+    auto theirs = there ? read_plans(*there, settings) : tl::unexpected(there.error());
+    return write_plans(merged(plans, theirs ? std::move(*theirs) : KeptPlans{}), settings);
+  });
   if (status) return {};
   return fail(status.error().code,
               fmt::format("'{}' cannot be written: {}", path.string(), status.error().message));

@@ -18,6 +18,8 @@ Session::Session(const SessionSettings& settings, std::unique_ptr<ComputeDevice>
       transfers_(std::move(tiers), *device_, settings.threads, mutex_, slots_,
                  [this](const Slot& slot, bool in) { copied(slot, in); }) {
   learner_.set_link(transfers_.link());
+  // No plan lets anything leave for that, whatever of it is free.
+  if (makes_room()) watch_.set_little(target_bytes() / 4);
   watch_.begin(true);
   tell_news();
 }
@@ -73,7 +75,7 @@ void Session::begin() {
 }
 
 void Session::finish_step() {
-  ran_out_ = false;
+  ran_out_ = outgrown_ = false;
   if (watch_.step().saves.empty()) {
     segments_.finish_unsaved(transfers_.link());
     (void)step_.end({});
@@ -186,8 +188,11 @@ Id Session::save(const SavedStorage& storage, const std::byte* data, ComputeDevi
   segments_.saved(storage.bytes);
   const auto id = slots_.add(storage.bytes, data, false, stream);
   step_.save(id, *slots_.find(id), storage, watch_.since_begin_ns());
-  if (!finished) unfinished_.add(id, advice.away);
-  if (finished && advice.away) transfers_.copy_out(id);
+  const bool stays = !advice.away || plainly_fits();
+  if (!finished) unfinished_.add(id, !stays);
+  if (finished && !stays) transfers_.copy_out(id);
+  if (!learner_.expected() && !stays && makes_room())
+    while (let_oldest_leave()) continue;  // that stayed as long as all fitted
   mend();
   return id;
 }
@@ -211,27 +216,6 @@ Id Session::save_state(int64_t bytes, const std::byte* data, ComputeDevice::Stre
   return id;
 }
 
-bool Session::over_budget() const {
-  const auto events = watch_.step().events();
-  const auto beside =
-      others_.most_bytes(learner_.expected(), events, events, watch_.observed_other_bytes());
-  return slots_.totals().resident_bytes + beside > target_bytes();
-}
-
-// What was to stay leaves after all where the device is over its budget: the oldest is needed last.
-void Session::mend() {
-  if (settings_.rule == "none" || settings_.rule == "vdnn" || settings_.rule == "checkpoint")
-    return;
-  while (slots_.totals().leaving == 0 && over_budget()) {
-    const auto id = step_.next_oldest();
-    if (id == 0) return;
-    const auto* slot = slots_.find(id);
-    if (slot && step_.has(*slot) && slot->state == Slot::State::kHere && !slot->used &&
-        !unfinished_.leaves_later(id))
-      transfers_.copy_out(id);
-  }
-}
-
 void Session::stall(std::unique_lock<std::mutex>& lock, const std::function<bool()>& until) {
   if (until()) return;
   const auto begin = watch_.since_begin_ns();
@@ -240,47 +224,6 @@ void Session::stall(std::unique_lock<std::mutex>& lock, const std::function<bool
   watch_.stalled(ns);
   ++statistics_.stalls;
   statistics_.stall_ns += ns;
-}
-
-bool Session::fits(int64_t bytes) {
-  const auto most = target_bytes() - slots_.totals().coming_bytes - bytes;
-  const auto excess = watch_.held_bytes() - most;
-  if (excess > 0) watch_.give_back(excess);
-  return watch_.held_bytes() <= most;
-}
-
-bool Session::room(int64_t bytes, bool wait) {
-  std::unique_lock lock(mutex_);
-  if (!states_.leave()) return true;  // nothing would change it
-  if (wait) stall(lock, [&] { return nothing_to_wait_for() || fits(bytes); });
-  return fits(bytes);
-}
-
-// For what the copies that are under way will change.
-bool Session::nothing_to_wait_for() const {
-  return slots_.any_copied() || slots_.totals().leaving == 0;
-}
-
-size_t Session::left(Id* ids, size_t most) {
-  std::unique_lock lock(mutex_);
-  const Telling telling(*this);
-  if (over_budget()) stall(lock, [this] { return nothing_to_wait_for() || !over_budget(); });
-  size_t count = 0;
-  while (count < most) {
-    const auto id = slots_.next_copied();
-    if (id == 0) break;
-    ids[count++] = id;
-    const auto& slot = *slots_.find(id);
-    if (auto* life = step_.life_of(slot)) life->left_ns = watch_.since_begin_ns();
-    if (slot.dropped)
-      transfers_.forget(id);
-    else
-      slots_.let_go(id);
-  }
-  if (count > 0) mend();
-  // What comes back is not resident before it is written.
-  if (count == 0) watch_.make_room(target_bytes() - slots_.totals().coming_bytes);
-  return count;
 }
 
 bool Session::drop(Id id) {
@@ -318,6 +261,7 @@ void Session::lower_budget() {
   if (most_bytes > 0 && !watch_.step().saves.empty()) bytes = std::min(bytes, most_bytes);
   budget_bytes_ = bytes;
   learner_.set_budget(target_bytes());
+  watch_.set_little(0);
 }
 
 void Session::failed() {

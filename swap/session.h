@@ -81,7 +81,12 @@ class Session {
   void see_to_states(const StepWithStates& step);
   void mend();
   void lower_budget();
-  bool over_budget() const;
+  // Of the device, now and until the next event.
+  int64_t needed_bytes() const;
+  bool over_budget() const { return needed_bytes() > target_bytes(); }
+  bool makes_room() const;
+  bool plainly_fits();
+  bool let_oldest_leave();
   bool fits(int64_t bytes);
   bool nothing_to_wait_for() const;
   size_t states_ahead(Id* ids, size_t most, int64_t& bytes,
@@ -105,6 +110,7 @@ class Session {
   const SessionSettings settings_;
   std::atomic<int64_t> budget_bytes_;
   bool ran_out_ = false;                  // the device had no room in this step
+  bool outgrown_ = false;                 // it is not known, and may not fit
   static constexpr int kMostLowered = 5;  // times by an eighth: half of it stays
   int lowered_ = 0;
   const std::unique_ptr<ComputeDevice> device_;

@@ -64,6 +64,7 @@ Session::Where Session::use(Id id) {
     watch_.event(0, slots_.totals().resident_bytes);
     watch_.used(slot->save);
     step_.use(*slot, watch_.since_begin_ns());
+    if (!learner_.expected()) mend();  // what stayed, for gradients that have no room beside it
     if (step_.spent()) passed(lock);
     slot = slots_.find(id);
     if (!slot) return Where::kLost;

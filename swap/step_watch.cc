@@ -49,15 +49,16 @@ StepWatch::Delay StepWatch::delay() {
 }
 
 // What is free is no part of what an interval needs. Where it stays, the next one is thought to
-// need that much more.
+// need that much more, which changes nothing where the device holds little.
 void StepWatch::look_again() {
-  if (looking_ns_ <= kLooking_ns + computed_ns_) {
+  at_event_ = memory_.now();
+  if (at_event_ >= little_bytes_ && looking_ns_ <= kLooking_ns + computed_ns_) {
     const auto begin = since_begin_ns();
     memory_.give_back();
     looking_ns_ += since_begin_ns() - begin;
+    at_event_ = memory_.now();
   }
   interval_most_ = interval_rise_ = 0;
-  at_event_ = memory_.now();
   memory_.reset_peak();
 }
 
@@ -90,7 +91,8 @@ void StepWatch::give_back(int64_t bytes) {
 // Where it is turned on with the first event, what that event's interval took is not known closely.
 void StepWatch::observe(bool on, int64_t resident) {
   if (on && !observes_ && step_.time_ns.size() == 1) {
-    step_.other_bytes.push_back(std::max<int64_t>(memory_.peak() - resident, 0));
+    other_bytes_ = std::max<int64_t>(memory_.peak() - resident, 0);
+    step_.other_bytes.push_back(other_bytes_);
     peak_bytes_ = std::max(peak_bytes_, memory_.peak());
     rises_.push_back(0);
     complete_ = true;

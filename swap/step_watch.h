@@ -14,6 +14,8 @@ class StepWatch {
  public:
   // `memory` has to outlive it.
   explicit StepWatch(DeviceMemory& memory) : memory_(memory) {}
+  // What the device may hold, free memory included, without a need to know it closely.
+  void set_little(int64_t bytes) { little_bytes_ = bytes; }
 
   // `closely`: what every interval takes is to be measured from the first one on.
   void begin(bool closely);
@@ -76,7 +78,7 @@ class StepWatch {
   Delay delay_{};  // when the step began
   int64_t passes_ns_ = 0, passes_stall_ns_ = 0, waited_ns_ = 0;
   int64_t stall_ns_ = 0, pending_stall_ns_ = 0, computed_ns_ = 0, looking_ns_ = 0;
-  int64_t at_event_ = 0, last_peak_ = 0;
+  int64_t at_event_ = 0, last_peak_ = 0, little_bytes_ = 0;
   int64_t given_back_ = 0, giving_ns_ = 0;
   std::vector<int64_t> rises_, last_rises_;  // by interval: how far memory rose above its begin
   int64_t peak_bytes_ = 0, passes_peak_bytes_ = 0, other_bytes_ = 0, growth_bytes_ = 0,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <queue>
+#include <span>
 
 #include "policies/swap/rival_plans.h"
 
@@ -16,7 +17,10 @@ class Rule {
         timetable_(timetable),
         limits_(limits),
         plan_{.absences = std::vector<std::vector<Absence>>(graph.storages.size())},
+        presence_(graph.storages.size()),
         seen_(graph.operators.size()) {
+    list_presence();
+    list_reads();
     const auto all_ns = timetable.start_ns(timetable.end());
     const auto forward_ns = graph.backward == kNone
                                 ? all_ns / 2
@@ -24,12 +28,17 @@ class Rule {
     link_left_ns_ = std::min(forward_ns, all_ns - forward_ns);
   }
 
-  Plan plan(int64_t saving_bytes) {
-    left_bytes_ = saving_bytes;
+  // One for each saving, which rise: what covers less is what the rule takes first.
+  // Those that are found within so many looks at operators.
+  std::vector<Plan> plans(std::span<const int64_t> savings, size_t most_looks) {
+    savings_ = savings;
+    looks_left_ = most_looks;
     list();
+    reached();
     if (limits_.link.exists()) swap_in_free_time();
     take_cheapest();
-    return std::move(plan_);
+    while (!done()) plans_.push_back(plan_);
+    return std::move(plans_);
   }
 
  private:
@@ -61,10 +70,39 @@ class Rule {
   }
 
   void take(const Candidate& candidate, Action action) {
-    plan_.absences[candidate.storage].push_back(
-        {candidate.absence.from, candidate.absence.to, action});
-    left_bytes_ -= candidate.bytes;
+    const auto [from, to, _] = candidate.absence;
+    plan_.absences[candidate.storage].push_back({from, to, action});
+    covered_bytes_ += candidate.bytes;
     if (action == Action::kSwap) link_left_ns_ -= candidate.copies_ns / 2;
+    if (action == Action::kRecompute) {
+      presence_[candidate.storage].away_from = from;
+      presence_[candidate.storage].away_to = to;
+    }
+    reached();
+  }
+
+  void reached() {
+    while (!done() && covered_bytes_ >= savings_[plans_.size()]) plans_.push_back(plan_);
+  }
+  bool done() const { return plans_.size() == savings_.size() || looks_left_ == 0; }
+
+  void list_presence() {
+    for (StorageId storage = 0; storage < presence_.size(); ++storage) {
+      const auto& uses = timetable_.uses(storage);
+      if (graph_.storages[storage].constant)
+        presence_[storage].last = std::numeric_limits<Position>::max();
+      else if (!uses.empty())
+        presence_[storage].last = uses.back();
+    }
+  }
+
+  void list_reads() {
+    for (const auto& op : graph_.operators) {
+      first_read_.push_back(static_cast<uint32_t>(reads_.size()));
+      for (const auto arg : op.args)
+        reads_.push_back({graph_.tensors[arg].storage, graph_.tensors[arg].maker});
+    }
+    first_read_.push_back(static_cast<uint32_t>(reads_.size()));
   }
 
   bool taken(StorageId storage) const { return !plan_.absences[storage].empty(); }
@@ -77,7 +115,7 @@ class Rule {
                  static_cast<double>(std::max<int64_t>(b.copies_ns, 1));
     });
     for (const auto& candidate : candidates_)
-      if (left_bytes_ > 0 && wait_ns(candidate) == 0) take(candidate, Action::kSwap);
+      if (!done() && wait_ns(candidate) == 0) take(candidate, Action::kSwap);
   }
 
   // A link that is busy for a whole pass hides no more copies.
@@ -92,7 +130,7 @@ class Rule {
     std::priority_queue<Offer> offers;
     for (size_t i = 0; i < candidates_.size(); ++i)
       if (!taken(candidates_[i].storage)) offers.push({least_price(candidates_[i]), i});
-    while (left_bytes_ > 0 && !offers.empty()) {
+    while (!done() && !offers.empty()) {
       const auto at = offers.top().candidate;
       offers.pop();
       const double next =
@@ -130,14 +168,10 @@ class Rule {
     return best;
   }
 
-  // Whether the tensor is there at `at` without running its operator again.
-  bool there(TensorId tensor, Position at) const {
-    const auto storage = graph_.tensors[tensor].storage;
-    if (graph_.storages[storage].constant) return true;
-    if (taken(storage) && plan_.absences[storage].front().action == Action::kRecompute &&
-        plan_.action(storage, at) == Action::kRecompute)
-      return false;
-    return timetable_.uses(storage).back() >= at;
+  // Whether the storage is there at `at` without running operators again.
+  bool there(StorageId storage, Position at) const {
+    const auto& [away_from, away_to, last] = presence_[storage];
+    return last >= at && (at < away_from || at >= away_to);
   }
 
   int64_t recompute_ns(const Candidate& candidate, double stop_ns) {
@@ -151,9 +185,13 @@ class Rule {
       walk_.pop_back();
       if (op == kNone || op >= candidate.absence.to || seen_[op] == round_) continue;
       seen_[op] = round_;
+      if (looks_left_ > 0) --looks_left_;
       sum_ns += graph_.operators[op].time_ns;
-      for (const auto arg : graph_.operators[op].args)
-        if (!there(arg, candidate.absence.to)) walk_.push_back(graph_.tensors[arg].maker);
+      for (auto at = first_read_[op]; at < first_read_[op + 1]; ++at) {
+        const auto& [storage, maker] = reads_[at];
+        if (there(storage, candidate.absence.to)) continue;
+        if (maker != kNone && seen_[maker] != round_) walk_.push_back(maker);
+      }
     }
     return sum_ns;
   }
@@ -161,10 +199,24 @@ class Rule {
   const Graph& graph_;
   const Timetable& timetable_;
   const Limits& limits_;
+  std::span<const int64_t> savings_{};
+  std::vector<Plan> plans_;  // of the first of them
   Plan plan_;
-  int64_t left_bytes_ = 0;
+  int64_t covered_bytes_ = 0;
+  size_t looks_left_ = 0;
   int64_t link_left_ns_ = 0;  // of each direction
   std::vector<Candidate> candidates_;
+  // Of a storage: when it is recomputed after, and its last use.
+  struct Presence {
+    Position away_from = 0, away_to = 0, last = 0;
+  };
+  struct Read {
+    StorageId storage;
+    OperatorId maker;
+  };
+  std::vector<Presence> presence_;
+  std::vector<Read> reads_;           // by operators, one after the other
+  std::vector<uint32_t> first_read_;  // by operator
   std::vector<OperatorId> walk_;
   std::vector<uint32_t> seen_;
   uint32_t round_ = 0;
@@ -172,20 +224,13 @@ class Rule {
 
 }  // namespace
 
-Plan capuchin_plan(const Graph& graph, const Timetable& timetable, const Limits& limits,
-                   int64_t saving_bytes) {
-  return Rule(graph, timetable, limits).plan(saving_bytes);
-}
-
 std::vector<Plan> capuchin_plans(const Graph& graph, const Timetable& timetable,
-                                 const Limits& limits) {
+                                 const Limits& limits, size_t most_looks) {
   const auto over = std::max<int64_t>(baseline(graph).peak_bytes - limits.budget_bytes, 0);
-  std::vector<Plan> plans;
-  for (const double share : {1.0, 1.15, 1.35, 1.7, 2.5, 1e3}) {
-    const double saving = std::min(share * static_cast<double>(over), 9e18);
-    plans.push_back(capuchin_plan(graph, timetable, limits, static_cast<int64_t>(saving)));
-  }
-  return plans;
+  std::vector<int64_t> savings;
+  for (const double share : {1.0, 1.15, 1.35, 1.7, 2.5, 1e3})
+    savings.push_back(static_cast<int64_t>(std::min(share * static_cast<double>(over), 9e18)));
+  return Rule(graph, timetable, limits).plans(savings, most_looks);
 }
 
 }  // namespace tierpilot::swap

@@ -4,17 +4,18 @@
 // for the bytes, to be swapped with a wait or recomputed, where ancestors that are away count.
 #pragma once
 
+#include <limits>
+#include <vector>
+
 #include "policies/swap/machine/limits.h"
 #include "policies/swap/plan.h"
 
 namespace tierpilot::swap {
 
-// Lets leave until `saving_bytes` are covered, or all that can.
-Plan capuchin_plan(const Graph& graph, const Timetable& timetable, const Limits& limits,
-                   int64_t saving_bytes);
-
-// From what just covers the peak to all: measuring tells which is best.
+// From what just covers the peak to all: measuring tells which is best. Those that are found within
+// so many looks at operators that would be recomputed.
 std::vector<Plan> capuchin_plans(const Graph& graph, const Timetable& timetable,
-                                 const Limits& limits);
+                                 const Limits& limits,
+                                 size_t most_looks = std::numeric_limits<size_t>::max());
 
 }  // namespace tierpilot::swap

@@ -57,16 +57,21 @@ void Cover::count_deficit() {
 
 Plan Cover::plan(const Plan& begun) {
   count_deficit();
+  size_t gaps = 0;
   for (StorageId storage = 0; storage < graph_.storages.size(); ++storage) {
     if (graph_.storages[storage].constant) continue;
     const auto& uses = timetable_.uses(storage);
     for (size_t i = 1; i < uses.size(); ++i) {
       gaps_[storage].push_back({uses[i - 1], uses[i]});
+      ++gaps;
       propose(storage, gaps_[storage].back());
     }
   }
   begin_with(begun);
-  while (!queue_.empty() && !satisfied()) {
+  // Where more are taken than there were they are pieces of a position or two, and what is
+  // recomputed for each takes longer than any other plan.
+  const size_t most = settings_.hurried ? gaps : kNone;
+  for (size_t taken = 0; taken < most && !queue_.empty() && !satisfied();) {
     const auto top = queue_.top();
     queue_.pop();
     auto* gap = find(top.storage, top.from + 1);
@@ -78,7 +83,7 @@ Plan Cover::plan(const Plan& begun) {
     if (now.ratio > next)
       queue_.push({now.ratio, top.storage, top.from, top.to});
     else
-      take(top.storage, *gap, now.gap);
+      take(top.storage, *gap, now.way), ++taken;
   }
   prune();
   Plan plan{.absences = std::vector<std::vector<Absence>>(graph_.storages.size())};
@@ -96,7 +101,7 @@ void Cover::begin_with(const Plan& begun) {
       if (around && to < around->to) split(storage, to);
       auto* gap = find(storage, from + 1);
       if (!gap || gap->action != Action::kKeep) continue;
-      Gap chosen{.from = gap->from, .to = gap->to, .action = action};
+      Way chosen{.gap = {.from = gap->from, .to = gap->to, .action = action}};
       if (action == Action::kSwap)
         chosen.trip = calendar_.find(gap->from, gap->to, graph_.storages[storage].bytes);
       take(storage, *gap, chosen);
@@ -124,8 +129,15 @@ Cover::Gap* Cover::find(StorageId storage, Position at) {
   return at <= gap.to ? &gap : nullptr;
 }
 
-double Cover::covered(StorageId storage, const Gap& gap) const {
-  const Position first = gap.away_from(), to = gap.back_at();
+Position Cover::away_from(const Gap& gap) const {
+  return gap.trip == kNone ? gap.from + 1 : trips_[gap.trip].away_from;
+}
+
+Position Cover::back_at(const Gap& gap) const {
+  return gap.trip == kNone ? gap.to : trips_[gap.trip].back_at;
+}
+
+double Cover::covered(StorageId storage, Position first, Position to) const {
   if (first >= to) return 0;
   const auto step = std::max<Position>(1, (to - first) / kSamples);
   int64_t sum = 0;
@@ -143,36 +155,38 @@ double Cover::cost(StorageId storage, const Gap& gap) {
   if (gap.action == Action::kRecompute)
     return recompute_ns(storage, gap.to, kCannot) * bias(storage);
   const auto copy_ns = static_cast<double>(settings_.link.copy_ns(graph_.storages[storage].bytes));
-  const bool waited = settings_.on_time && !gap.trip;
+  const bool waited = settings_.on_time && gap.trip == kNone;
   return copy_ns * (waited ? kWaited : settings_.link_price) * bias(storage);
 }
 
 Cover::Offer Cover::offer(StorageId storage, const Gap& gap, double stop) {
-  Offer best{.cost = kCannot, .ratio = kCannot, .gap = {}};
-  const auto consider = [&](double cost_ns, const Gap& way) {
-    const auto worth = way.holds ? covered_holding(storage, way) : covered(storage, way);
+  Offer best{.cost = kCannot, .ratio = kCannot, .way = {}};
+  const auto consider = [&](double cost_ns, double worth, Way&& way) {
     const double cost = std::max(cost_ns, kLeastCost) * bias(storage);
-    if (worth > 0 && cost < kCannot && cost / worth < best.ratio) best = {cost, cost / worth, way};
+    if (worth > 0 && cost < kCannot && cost / worth < best.ratio)
+      best = {cost, cost / worth, std::move(way)};
   };
-  const Gap plain{.from = gap.from, .to = gap.to};
+  Way way{.gap = {.from = gap.from, .to = gap.to, .action = Action::kRecompute}};
+  const double whole = covered(storage, gap.from + 1, gap.to);
   if (settings_.recompute) {
-    auto way = plain;
-    way.action = Action::kRecompute;
-    const double stop_ns = stop * covered(storage, way) / bias(storage);
-    consider(recompute_ns(storage, gap.to, stop_ns), way);
+    const double stop_ns = stop * whole / bias(storage);
+    consider(recompute_ns(storage, gap.to, stop_ns), whole, Way(way));
     if (settings_.hold && walked_dead_) {
-      way.holds = true;
-      consider(recompute_ns(storage, gap.to, stop_ns, true), way);
+      way.gap.holds = true;
+      const double again_ns = recompute_ns(storage, gap.to, stop_ns, true);
+      consider(again_ns, covered_holding(storage, gap), Way(way));
     }
   }
   if (settings_.link.exists()) {
     const auto bytes = graph_.storages[storage].bytes;
     const auto copy_ns = static_cast<double>(settings_.link.copy_ns(bytes));
-    auto way = plain;
-    way.action = Action::kSwap;
-    consider((settings_.on_time ? kWaited : settings_.link_price) * copy_ns, way);
+    way.gap = {.from = gap.from, .to = gap.to, .action = Action::kSwap};
+    consider((settings_.on_time ? kWaited : settings_.link_price) * copy_ns, whole, Way(way));
     if (settings_.on_time) way.trip = calendar_.find(gap.from, gap.to, bytes);
-    if (way.trip) consider(settings_.link_price * copy_ns, way);
+    if (way.trip) {
+      const double worth = covered(storage, way.trip->away_from, way.trip->back_at);
+      consider(settings_.link_price * copy_ns, worth, std::move(way));
+    }
   }
   return best;
 }
@@ -234,22 +248,26 @@ void Cover::add(Position from, Position to, int64_t bytes) {
   if (bytes > 0) worst_ = std::min(worst_, from);
 }
 
-void Cover::take(StorageId storage, Gap& gap, const Gap& chosen) {
+void Cover::take(StorageId storage, Gap& gap, const Way& chosen) {
   const auto bytes = graph_.storages[storage].bytes;
-  gap = chosen;
+  gap = chosen.gap;
+  if (chosen.trip) {
+    gap.trip = static_cast<uint32_t>(trips_.size());
+    trips_.push_back(*chosen.trip);
+    calendar_.take(*chosen.trip);
+  }
   const auto to = gap.to;
-  add(gap.away_from(), gap.back_at(), -bytes);
-  if (gap.trip) calendar_.take(*gap.trip);
+  add(away_from(gap), back_at(gap), -bytes);
   if (gap.action != Action::kRecompute) return;
   ++recomputed_[storage];
-  recompute_ns(storage, to, kCannot, chosen.holds);
+  recompute_ns(storage, to, kCannot, chosen.gap.holds);
   const auto ancestors = ancestors_, dead = dead_;
   for (const auto near : dead) hold(near, to);
   for (const auto near : ancestors) split(near, to);
 }
 
 double Cover::covered_holding(StorageId storage, const Gap& gap) const {
-  const Position first = gap.away_from(), to = gap.back_at();
+  const Position first = gap.from + 1, to = gap.to;
   Position begin = first;
   for (const auto near : dead_) begin = std::min(begin, last_use_[near] + 1);
   const auto step = std::max<Position>(1, (to - begin) / kSamples);
@@ -280,8 +298,8 @@ Timetable Cover::timetable() const {
 // It stays after all.
 void Cover::give_up(StorageId storage, Gap& gap) {
   const auto bytes = graph_.storages[storage].bytes;
-  add(gap.away_from(), gap.back_at(), bytes);
-  if (gap.trip) calendar_.release(*gap.trip);
+  add(away_from(gap), back_at(gap), bytes);
+  if (gap.trip != kNone) calendar_.release(trips_[gap.trip]);
   if (gap.action == Action::kRecompute) --recomputed_[storage];
   gap = {.from = gap.from, .to = gap.to};
 }
@@ -296,7 +314,7 @@ void Cover::prune() {
     const auto [storage, from] = at;
     auto& gap = *find(storage, from + 1);
     const auto bytes = graph_.storages[storage].bytes;
-    const auto begin = deficit_.begin() + gap.away_from(), end = deficit_.begin() + gap.back_at();
+    const auto begin = deficit_.begin() + away_from(gap), end = deficit_.begin() + back_at(gap);
     if (std::any_of(begin, end, [bytes](int64_t deficit) { return deficit + bytes > 0; })) continue;
     give_up(storage, gap);
   }

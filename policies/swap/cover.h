@@ -47,15 +47,17 @@ class Cover {
   Timetable timetable() const;
 
  private:
+  // Small, as they are many and moved often.
   struct Gap {
     Position from, to;
     Action action = Action::kKeep;
-    std::optional<RoundTrip> trip{};  // of a swap that nobody waits for
-    bool holds = false;               // what is released before `to` and needed there stays
-
-    // The positions that are free of its bytes.
-    Position away_from() const { return trip ? trip->away_from : from + 1; }
-    Position back_at() const { return trip ? trip->back_at : to; }
+    bool holds = false;     // what is released before `to` and needed there stays
+    uint32_t trip = kNone;  // in trips_, of a swap that nobody waits for
+  };
+  // What a gap may become; its trip is not taken yet.
+  struct Way {
+    Gap gap;
+    std::optional<RoundTrip> trip{};
   };
   struct Candidate {
     double ratio;
@@ -65,13 +67,14 @@ class Cover {
   };
   struct Offer {
     double cost, ratio;  // ns, and that by covered byte and position
-    Gap gap;             // as it would become
+    Way way;
   };
 
   void count_deficit();
   void propose(StorageId storage, const Gap& gap);
   Gap* find(StorageId storage, Position at);
-  double covered(StorageId storage, const Gap& gap) const;
+  // Bytes that are too many, where the gap is free of its own: from `first`, until `to`.
+  double covered(StorageId storage, Position first, Position to) const;
   // The cheapest way for the gap; a cost of kCannot or more: there is none.
   // One whose ratio is above `stop` may say too little.
   Offer offer(StorageId storage, const Gap& gap, double stop);
@@ -87,7 +90,10 @@ class Cover {
   // It stays from its last use to there.
   void hold(StorageId storage, Position to);
   void need(TensorId tensor, Position at, double weight);
-  void take(StorageId storage, Gap& gap, const Gap& chosen);
+  void take(StorageId storage, Gap& gap, const Way& chosen);
+  // The positions that are free of its bytes.
+  Position away_from(const Gap& gap) const;
+  Position back_at(const Gap& gap) const;
   void begin_with(const Plan& begun);
   void give_up(StorageId storage, Gap& gap);
   void split(StorageId storage, Position at);
@@ -102,6 +108,7 @@ class Cover {
   LinkCalendar calendar_;
   std::vector<int64_t> deficit_;  // bytes over the budget by position
   std::vector<std::vector<Gap>> gaps_;
+  std::vector<RoundTrip> trips_;
   std::vector<uint32_t> recomputed_;  // by storage: its gaps after which it is recomputed
   std::priority_queue<Candidate> queue_;
   Position worst_ = 0;  // no position before it is over the budget

@@ -29,6 +29,7 @@ constexpr double kQuickTie = 1.03;  // as in CoverSettings
 constexpr int64_t kMostQuickLooks = 300'000;  // of one score, at candidates
 // Of an own slow one, in steps of thousands of tensors; rivals' scores are tried to their ends.
 constexpr int64_t kMostOwnLooks = 1'000'000;
+constexpr size_t kMostQuickCapuchinLooks = 1'000'000;
 constexpr size_t kMostQuickHold = 3'000;  // and so do covers that hold
 constexpr int kSlowScore = 20;  // further trials that one takes which sums up what is evicted
 
@@ -179,7 +180,8 @@ class Search {
       const auto plan = rival_plan(name, graph_, timetable, limits);
       if (plan) trials_.follow(*plan, timetable, name);
     }
-    for (const auto& plan : capuchin_plans(graph_, timetable_, limits))
+    const auto most_looks = settings_.work == kQuickWork ? kMostQuickCapuchinLooks : SIZE_MAX;
+    for (const auto& plan : capuchin_plans(graph_, timetable_, limits, most_looks))
       trials_.follow(plan, timetable_, "capuchin");
   }
 

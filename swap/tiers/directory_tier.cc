@@ -100,6 +100,25 @@ bool writes_directly(int file) {
   return pwrite(file, staging.data(), Extents::kAlignment, 0) == Extents::kAlignment;
 }
 
+// What to do where no file can be made.
+std::string_view advice(int error) {
+  switch (error) {
+    case ENOENT:
+      return "make that folder, or name another one on a disk";
+    case ENOTDIR:
+      return "name a folder on a disk";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "name a folder on a disk, and one that this user may write to";
+    case ENOSPC:
+    case EDQUOT:
+      return "name a folder on a disk with room";
+    default:
+      return "name a folder on a disk, of a file system with unnamed files (O_TMPFILE)";
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Tier>> open_directory_tier(const std::string& directory, int64_t bytes) {
@@ -109,8 +128,9 @@ Result<std::unique_ptr<Tier>> open_directory_tier(const std::string& directory, 
   const bool direct = file && writes_directly(file.get());
   if (!direct) file.reset(open(directory.c_str(), kFlags, 0600));
   if (!file) {
-    auto failed = fail_errno(errno, fmt::format("tier '{}': no file can be made there", name));
-    failed.value().message += "; name a folder on a disk, and one that may be written";
+    const int error = errno;
+    auto failed = fail_errno(error, fmt::format("tier '{}': no file can be made there", name));
+    failed.value().message += fmt::format("; {}", advice(error));
     return failed;
   }
   return std::make_unique<DirectoryTier>(name, std::move(file), direct, bytes);

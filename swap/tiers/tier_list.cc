@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 #include <numa.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <map>
+#include <string>
 
 #include "base/swap_tier_words.h"
 #include "swap/device/host_memory.h"
@@ -20,9 +23,24 @@ constexpr int64_t kMostBytes = int64_t{1} << 46;
 constexpr int64_t kLeastBytes = 64 << 20;
 constexpr int64_t kLeastDirectoryBytes = 1 << 20;
 
-Result<std::unique_ptr<Tier>> tier_of(std::string_view entry, MemoryPages pages, int parts) {
+// What tells that two words are of one place.
+std::string place_of(const SwapTierWords& tier) {
+  struct stat status {};
+  if (tier.kind != SwapTierWords::Kind::kDirectory || stat(tier.directory.c_str(), &status) != 0)
+    return tier.name();
+  return fmt::format("{}:{}", status.st_dev, status.st_ino);
+}
+
+Result<std::unique_ptr<Tier>> tier_of(std::string_view entry, MemoryPages pages, int parts,
+                                      std::map<std::string, std::string>& names) {
   const auto tier = parse_swap_tier(entry);
   if (!tier) return tl::unexpected(tier.error());
+  const auto [other, first] = names.emplace(place_of(*tier), tier->name());
+  if (!first)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("tier '{}': it is the same as '{}': name it once, with all that may be "
+                            "used of it",
+                            tier->name(), other->second));
   const auto bytes = static_cast<int64_t>(tier->bytes) / parts;
   if (tier->kind == SwapTierWords::Kind::kDirectory)
     return open_directory_tier(tier->directory, bytes);
@@ -63,9 +81,10 @@ MemoryPages pages_for(const ComputeDevice& device) {
 
 Result<Tiers> tiers_of(std::string_view list, MemoryPages pages, int parts) {
   Tiers tiers;
+  std::map<std::string, std::string> names;  // by place
   while (!list.empty()) {
     const auto comma = std::min(list.find(','), list.size());
-    auto tier = tier_of(list.substr(0, comma), pages, parts);
+    auto tier = tier_of(list.substr(0, comma), pages, parts, names);
     if (!tier) return tl::unexpected(tier.error());
     tiers.push_back(std::move(*tier));
     list.remove_prefix(std::min(comma + 1, list.size()));

@@ -29,8 +29,7 @@ Status measure(MeasuredTier& measured, Copier& copier, std::byte* data) {
   const auto bytes = std::min(kProbeBytes, tier.capacity_bytes());
   if (bytes < kSmallBytes)
     return fail(ErrorCode::kExhausted,
-                fmt::format("tier '{}': there is room for {} bytes, and {} are the least; name a "
-                            "folder on a disk with room",
+                fmt::format("tier '{}': there is room for {} bytes, and {} are the least",
                             tier.name(), bytes, kSmallBytes));
   Status status;
   std::array<int64_t, kRounds> writes{}, reads{};
@@ -82,7 +81,10 @@ Result<std::vector<MeasuredTier>> measured(std::vector<std::unique_ptr<Tier>> ti
   }
   device.give(*data);
   device.unpin();  // before a tier that is left out ends
-  if (good.empty()) return fail(ErrorCode::kUnavailable, "no tier can be used: " + reasons);
+  if (good.empty())
+    return fail(ErrorCode::kUnavailable,
+                "no tier can be used: " + reasons +
+                    "; name a folder on a disk with room, and one that takes what is written");
   std::stable_sort(good.begin(), good.end(), [](const auto& a, const auto& b) {
     return seconds_a_gigabyte(a) < seconds_a_gigabyte(b);
   });

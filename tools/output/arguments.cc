@@ -57,6 +57,12 @@ bool asks_for_json(int argc, const char* const* argv) {
   return false;
 }
 
+bool is_whole_number(std::string_view text) {
+  constexpr size_t kMostDigits = 18;  // all of them fit into 64 bits
+  const bool digits = text.find_first_not_of("0123456789") == text.npos;
+  return digits && !text.empty() && text.size() <= kMostDigits;
+}
+
 }  // namespace
 
 CLI::Validator number_between(double least, double most) {
@@ -69,11 +75,17 @@ CLI::Validator number_between(double least, double most) {
           fmt::format("FLOAT in [{} - {}]", least, most)};
 }
 
+CLI::Validator whole_number() {
+  return {[](std::string& text) {
+            if (is_whole_number(text)) return std::string();
+            return fmt::format("{} is no whole number from 0 on, of at most 18 digits", text);
+          },
+          "NUMBER"};
+}
+
 CLI::Validator id_number() {
   return {[](std::string& text) {
-            constexpr size_t kMostDigits = 18;  // all of them fit into 64 bits
-            const bool digits = text.find_first_not_of("0123456789") == text.npos;
-            if (digits && !text.empty() && text.size() <= kMostDigits) return std::string();
+            if (is_whole_number(text)) return std::string();
             return fmt::format("{} is no number of one", text);
           },
           "NUMBER"};

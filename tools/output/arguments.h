@@ -20,6 +20,8 @@ std::optional<int> parse_arguments(CLI::App& app, int argc, const char* const* a
 // What every option of a floating type is checked by: CLI::Range lets NaN pass, which no comparison
 // refuses later. A test holds the tools to it (tests/unit/structure/number_options.py).
 CLI::Validator number_between(double least, double most);
+// CLI11 takes -1 for the greatest number without a sign, and so what is too large.
+CLI::Validator whole_number();
 // What names something by its number: CLI11 takes -1 for the greatest one.
 CLI::Validator id_number();
 

@@ -94,10 +94,7 @@ const Table kReplayTable{.rows = "/results",
 Result<swap::Replayed> replay_one(const swap::Graph& graph, const std::string& policy,
                                   const swap::ReplaySettings& settings) {
   if (policy == swap::optimum_info().name) return swap::replay_optimum(graph, settings.limits);
-  auto replayed = swap::replay(graph, policy, settings);
-  if (!replayed && replayed.error().code == ErrorCode::kNotFound)
-    replayed.error().message += fmt::format(" {}", swap::optimum_info().name);
-  return replayed;
+  return swap::replay(graph, policy, settings);
 }
 
 Status replay_budget(const ReplayCommand& command, const swap::Graph& graph,
@@ -125,9 +122,8 @@ int replay(const Context& context, const ReplayCommand& command) {
     for (const double ratio : command.ratios)
       budgets.push_back(static_cast<int64_t>(ratio * static_cast<double>(base.peak_bytes)));
     if (!command.budget.empty()) {
-      const auto bytes = parse_bytes(command.budget);
-      if (!bytes) return print_error(context.output, bytes.error());
-      budgets.push_back(static_cast<int64_t>(std::min<uint64_t>(*bytes, INT64_MAX)));
+      const auto bytes = parse_bytes(command.budget).value_or(0);
+      budgets.push_back(static_cast<int64_t>(std::min<uint64_t>(bytes, INT64_MAX)));
     }
     for (const auto budget : budgets)
       if (auto status = replay_budget(command, graph, base, budget, rows); !status)
@@ -142,6 +138,18 @@ int replay(const Context& context, const ReplayCommand& command) {
                {kReplayTable});
 }
 
+std::vector<swap::PolicyInfo> policies() {
+  auto infos = swap::policy_infos();
+  infos.push_back(swap::optimum_info());
+  return infos;
+}
+
+std::vector<std::string> policy_names() {
+  std::vector<std::string> names;
+  for (const auto& info : policies()) names.emplace_back(info.name);
+  return names;
+}
+
 void add_options(CLI::App& verb, ReplayCommand& command) {
   verb.add_option("log", command.log, "the recorded step")->type_name("FILE")->required();
   verb.add_option("--format", command.format, "what kind of log: dtr|operators|step")
@@ -153,18 +161,26 @@ void add_options(CLI::App& verb, ReplayCommand& command) {
       ->type_name("SHARE")
       ->delimiter(',')
       ->check(number_between(0.0, 1.0));
-  budget->add_option("--budget", command.budget, "device memory, such as 4GiB")->type_name("SIZE");
+  budget->add_option("--budget", command.budget, "device memory, such as 4GiB")
+      ->type_name("SIZE")
+      ->check([](const std::string& text) {
+        const auto bytes = parse_bytes(text);
+        return bytes ? std::string() : bytes.error().message;
+      });
   verb.add_option("--policy", command.policies, "which ones; 'swap policies' lists them")
       ->type_name("NAME,...")
       ->delimiter(',')
+      ->check(CLI::IsMember(policy_names()).description(""))
       ->capture_default_str();
-  verb.add_option("--bandwidth", command.gb_per_s,
-                  "of the link to host memory, each way, in 1e9 bytes a second; 0: no swapping")
-      ->type_name("GB/s")
-      ->check(number_between(0.0, 1e6))
-      ->capture_default_str();
+  auto* link =
+      verb.add_option("--bandwidth", command.gb_per_s,
+                      "of the link to host memory, each way, in 1e9 bytes a second; 0: no swapping")
+          ->type_name("GB/s")
+          ->check(number_between(0.0, 1e6))
+          ->capture_default_str();
   verb.add_option("--latency", command.latency_us, "of each copy, in microseconds")
       ->type_name("US")
+      ->needs(link)
       ->check(number_between(0.0, 1e9))
       ->capture_default_str();
   verb.add_option("--thrash-limit", command.settings.limits.thrash_limit,
@@ -176,14 +192,13 @@ void add_options(CLI::App& verb, ReplayCommand& command) {
       ->type_name("NAME");
   verb.add_option("--seed", command.settings.seed, "of everything random")
       ->type_name("N")
+      ->check(whole_number().description(""))
       ->capture_default_str();
 }
 
 int list_policies(const Context& context) {
   ordered_json rows = ordered_json::array();
-  auto infos = swap::policy_infos();
-  infos.push_back(swap::optimum_info());
-  for (const auto& info : infos)
+  for (const auto& info : policies())
     rows.push_back({{"policy", info.name}, {"kind", info.kind}, {"says", info.says}});
   return print(
       context.output, {{"policies", std::move(rows)}},
@@ -199,7 +214,9 @@ void add_swap(CLI::App& app, Context& context) {
   auto* verb = swap->add_subcommand("replay", "a recorded step under a memory budget");
   auto command = std::make_shared<ReplayCommand>();
   add_options(*verb, *command);
-  verb->callback([&context, command] {
+  verb->callback([&context, command, verb] {
+    if (verb->count("--net") > 0 && command->format != "operators")
+      throw CLI::ValidationError("--net", "is of a table of operators: say --format operators");
     context.command = [&context, command] { return replay(context, *command); };
   });
   add_swap_record(*swap, context);

@@ -138,6 +138,7 @@ void add_swap_record(CLI::App& swap, Context& context) {
   auto command = std::make_shared<RecordCommand>();
   verb->add_option("--log", command->log, "where to write it")
       ->type_name("FILE")
+      ->check([](const std::string& text) { return text.empty() ? "a file needs a name" : ""; })
       ->capture_default_str();
   verb->add_option("--step", command->step, "which one; the first ones are slower than the rest")
       ->type_name("N")

@@ -13,6 +13,10 @@
 
 namespace tierpilot::swap {
 
+// Of more steps the one that was seen the longest ago is forgotten, of more saves where they are of
+// more than a few.
+constexpr size_t kMostKnownSteps = 128, kMostKnownSaves = 200'000, kFewKnownSteps = 32;
+
 // A kind of step, known again by its saves, and what leaves in it.
 struct KeptStep {
   ObservedStep step{};       // with other_bytes
@@ -20,12 +24,15 @@ struct KeptStep {
   int64_t margin_bytes = 0;
   int explorations = 0;
   size_t widened = 0, next_kind = 0;
+  // Not written: whether it ran in this run, and whether memory sufficed for it.
+  bool ran = true, fits = true;
 };
 
 // What steps that begin with segment `first` compute again.
 struct KeptSegments {
   uint64_t first = 0;
   std::vector<std::pair<uint64_t, bool>> again{};  // by place
+  bool ran = true;                                 // in this run; not written
 };
 
 struct KeptPlans {

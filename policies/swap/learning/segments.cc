@@ -173,7 +173,7 @@ std::vector<KeptSegments> SegmentLearner::kept() const {
   std::vector<KeptSegments> all;
   for (const auto& [first, known] : by_first_) {
     if (known.phase != Phase::kSettled) continue;
-    KeptSegments kept{.first = first};
+    KeptSegments kept{.first = first, .ran = !known.first};
     for (const auto& [place, again] : known.again)
       kept.again.emplace_back(place, known.with && again);
     std::sort(kept.again.begin(), kept.again.end());

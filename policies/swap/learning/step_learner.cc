@@ -10,9 +10,6 @@
 namespace tierpilot::swap {
 namespace {
 
-constexpr size_t kMostSteps = 128;  // of more the one that was seen the longest ago is forgotten
-constexpr size_t kMostSaves = 200'000;  // of all of them, where they are more than
-constexpr size_t kFewSteps = 32;
 constexpr int kRunsOfAnAttempt = 2;         // the first one may be disturbed
 constexpr int kObservedRuns = 2;            // an optimiser has its states from the second step on
 constexpr double kWider[] = {0.9, 0.8, 0};  // of the budget: plans that let more leave
@@ -57,7 +54,7 @@ Advice StepLearner::save(const SavedStorage& storage) {
   }
   if (current_ == kUnknown) return {.away = lets_leave(settings_.rule), .observe = true};
   const auto& known = steps_[current_];
-  return {.away = known.now.away[at] != 0, .observe = known.observe};
+  return {.away = known.now.away[at] != 0, .observe = known.observe || looks_};
 }
 
 const ObservedStep* StepLearner::expected() const {
@@ -78,9 +75,12 @@ void StepLearner::plan(Known& known) {
 }
 
 void StepLearner::add(StepEnd&& seen, int64_t growth_bytes) {
-  if (seen.step.other_bytes.size() != seen.step.time_ns.size()) return;
+  // Where it began as a known one it was not looked at then: the next one of it is.
+  looks_ = seen.step.other_bytes.size() != seen.step.time_ns.size();
+  if (looks_) return;
   const auto is_full = [this] {
-    return steps_.size() >= kMostSteps || (steps_.size() >= kFewSteps && known_saves_ > kMostSaves);
+    return steps_.size() >= kMostKnownSteps ||
+           (steps_.size() >= kFewKnownSteps && known_saves_ > kMostKnownSaves);
   };
   while (is_full()) forget_oldest();
   Known known{.step = std::move(seen.step), .prefixes = prefixes_};
@@ -111,6 +111,7 @@ void StepLearner::forget_oldest() {
 
 void StepLearner::update(Known& known, StepEnd&& seen, int64_t growth_bytes) {
   known.seen_at = ++seen_;
+  known.restored = false;
   if (seen.step.uses != known.step.uses || seen.step.saves.size() != known.step.saves.size()) {
     // The same forward pass with another backward pass: the latest is the one to expect.
     if (seen.step.other_bytes.size() == seen.step.time_ns.size()) known.step = seen.step;
@@ -137,6 +138,7 @@ void StepLearner::update(Known& known, StepEnd&& seen, int64_t growth_bytes) {
   // that there is to do where hardly anything is left of the budget.
   const bool tight = static_cast<double>(seen.peak_bytes) >
                      kTight * static_cast<double>(settings_.limits.budget_bytes);
+  const bool asked = known.observe;
   const bool mends = settings_.rule == "swap" && known.overs >= kMostOvers &&
                      more_can_leave(known.step, known.now.away);
   if (mends) known.overs = 0;
@@ -148,6 +150,7 @@ void StepLearner::update(Known& known, StepEnd&& seen, int64_t growth_bytes) {
     return plan(known);
   }
   if (observed && known.runs <= kObservedRuns && !known.failed) return plan(known);
+  if (observed && looks_ && !asked) return;  // looked at for another's sake, which takes time
   learn(known, seen);
 }
 
@@ -252,9 +255,17 @@ void StepLearner::end(StepEnd seen, int64_t growth_bytes) {
   last_ = kUnknown;
   if (current_ != kUnknown && steps_[current_].prefixes.size() == prefixes_.size())
     update(steps_[last_ = current_], std::move(seen), growth_bytes);
+  else if (auto* shorter = find())
+    shorter->seen_at = ++seen_;  // than another, whose plan it had
   else
     add(std::move(seen), growth_bytes);
   begin();
+}
+
+StepLearner::Known* StepLearner::find() {
+  const auto same = [this](const Known& known) { return known.prefixes == prefixes_; };
+  const auto found = std::find_if(steps_.begin(), steps_.end(), same);
+  return found == steps_.end() ? nullptr : &*found;
 }
 
 void StepLearner::look_again(int64_t more_bytes) {
@@ -286,7 +297,7 @@ std::vector<KeptStep> StepLearner::kept() const {
   for (const auto& known : steps_) {
     // One that was seen once may have been an evaluation, or the first without the optimiser's
     // states.
-    if (known.runs < kObservedRuns || known.failed) continue;
+    if (known.runs < kObservedRuns) continue;
     if (known.step.other_bytes.size() != known.step.time_ns.size()) continue;
     const auto& attempt = known.best.runs > 0 ? known.best : known.now;
     all.push_back({.step = known.step,
@@ -294,14 +305,16 @@ std::vector<KeptStep> StepLearner::kept() const {
                    .margin_bytes = known.margin_bytes,
                    .explorations = known.explorations,
                    .widened = known.widened,
-                   .next_kind = known.next_kind});
+                   .next_kind = known.next_kind,
+                   .ran = !known.restored,
+                   .fits = !known.failed});
   }
   return all;
 }
 
 void StepLearner::restore(std::vector<KeptStep> kept) {
   for (auto& one : kept) {
-    if (steps_.size() >= kMostSteps || one.step.saves.empty()) continue;
+    if (steps_.size() >= kMostKnownSteps || one.step.saves.empty()) continue;
     Known known{.step = std::move(one.step)};
     uint64_t prefix = 1;
     for (const auto& save : known.step.saves) {
@@ -315,6 +328,7 @@ void StepLearner::restore(std::vector<KeptStep> kept) {
     known.next_kind = one.next_kind;
     known.runs = kObservedRuns;
     known.observe = false;
+    known.restored = true;
     const auto outcome = foretell(known.step, known.now.away, limits_of(known));
     known.now.foretold_ns = outcome.done ? outcome.clock_ns : 0;
     know(std::move(known));

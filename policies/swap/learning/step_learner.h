@@ -75,9 +75,9 @@ class StepLearner {
   // anew, a few times; after that everything leaves in it for good.
   void failed();
 
-  // The best that is known of each step, for the next run; and what another run knew, before the
-  // first step of this one. A kept step has a plan at once and is measured no more closely than
-  // any.
+  // The best that is known of each step, for the next run, also that memory did not suffice; and
+  // what another run knew, before the first step of this one. A kept step has a plan at once and is
+  // measured no more closely than any.
   std::vector<KeptStep> kept() const;
   void restore(std::vector<KeptStep> kept);
   // Whether the step that runs is unknown, looked at closely or tries something.
@@ -106,11 +106,13 @@ class StepLearner {
     int overs = 0;         // of the last runs, that took too much
     size_t next_kind = 0, widened = 0;
     bool exploring = false, observe = true, failed = false;
+    bool restored = false;                  // and not run since
     std::optional<PublishedQ> published{};  // of the rule q-published
   };
 
   void add(StepEnd&& seen, int64_t growth_bytes);
   void know(Known&& known);
+  Known* find();  // that the step which ran is
   void forget_oldest();
   void update(Known& known, StepEnd&& seen, int64_t growth_bytes);
   void learn(Known& known, const StepEnd& seen);
@@ -129,6 +131,7 @@ class StepLearner {
   std::vector<uint64_t> prefixes_;                  // of the step that runs
   size_t current_ = kUnknown;
   size_t last_ = kUnknown;  // that was seen
+  bool looks_ = false;      // from the begin of a step on: one went on otherwise than it began
   bool disturbed_ = false;  // the step that runs had no room: nothing is learned of it
   int64_t least_bytes_ = 0;
 };

@@ -21,6 +21,7 @@
 #include "policies/swap/readers.h"
 #include "tests/bench/swap/shapes.h"
 #include "tests/unit/swap/chain.h"
+#include "tests/unit/swap/skipping.h"
 
 namespace {
 
@@ -139,7 +140,7 @@ int main(int argc, char** argv) {
 
   std::vector<Row> rows;
   for (auto graph : {chain(tensors / 2, 1), transformer(tensors), residual_net(tensors),
-                     dense_net(tensors), long_lived(tensors)})
+                     dense_net(tensors), long_lived(tensors), skipping(tensors / 2, 2, 1)})
     if (only.empty() || graph.name == only)
       add(rows, std::make_shared<Graph>(std::move(graph)), policy);
   for (const auto* net : {"gpt_350M/1", "gpt_1_3B/1", "resnet_500M/16"})

@@ -141,7 +141,7 @@ class Heap(Case):
         held = [made(4) for _ in range(16)]
         self.assertGreater(resident(), before + 60 * MIB)
         del held
-        swap = Swap("8GiB", "swap", "memory=64MiB")  # its first steps are looked at closely
+        swap = Swap("512MiB", "swap", "memory=64MiB")  # of which a quarter is held: its first steps are looked at closely
         with swap:
             x.exp().sum().backward()
         self.assertLess(resident(), before + 24 * MIB)

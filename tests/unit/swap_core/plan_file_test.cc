@@ -1,5 +1,7 @@
 // What a plan file may replace, and what it leaves alone.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "swap/tierpilot_swap.h"
 #include "tests/unit/swap_core/front_end.h"
 
@@ -25,11 +28,12 @@ class PlanFile : public testing::Test {
   }
   ~PlanFile() override { fs::remove_all(folder_); }
 
-  // What a session that has learned something says when it keeps that; empty: it did.
-  static std::string keep(const fs::path& path, bool elsewhere = false) {
+  // What a session that has learned a step of so many layers says when it keeps that; empty: it
+  // did.
+  static std::string keep(const fs::path& path, bool elsewhere = false, size_t layers = 4) {
     FrontEnd front("swap", int64_t{1} << 40, "memory=64MiB", path.c_str());
     if (elsewhere) fs::current_path("/");
-    for (int step = 0; step < 3; ++step) front.step(4);
+    for (int step = 0; step < 3; ++step) front.step(layers);
     char error[512] = "";
     const int kept = tierpilot_swap_keep(front.swap(), error, sizeof error);
     EXPECT_EQ(kept == 0, *error == 0) << error;
@@ -108,21 +112,42 @@ TEST_F(PlanFile, AFolderThatIsNotThereIsNamed) {
   EXPECT_NE(said.find("No such file"), std::string::npos) << said;
 }
 
+// Both were opened before either kept anything.
+TEST_F(PlanFile, TwoProgramsKeepWhatEachHasLearned) {
+  const auto plans = folder_ / "plans";
+  FrontEnd other("swap", int64_t{1} << 40, "memory=64MiB", plans.c_str());
+  for (int step = 0; step < 3; ++step) other.step(6);
+  EXPECT_EQ(keep(plans, false, 4), "");
+  char error[512] = "";
+  EXPECT_EQ(tierpilot_swap_keep(other.swap(), error, sizeof error), 0) << error;
+  EXPECT_EQ(restored(plans), 2);
+  EXPECT_EQ(keep(plans, false, 4), "");
+  EXPECT_EQ(restored(plans), 2);
+}
+
 // As processes of one program do.
 TEST_F(PlanFile, SeveralKeepTheirsAtOnce) {
+  constexpr size_t kPrograms = 4;
   const auto plans = folder_ / "plans";
   std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i)
-    threads.emplace_back([&] {
+  for (size_t i = 0; i < kPrograms; ++i)
+    threads.emplace_back([&, i] {
       FrontEnd front("swap", int64_t{1} << 40, "memory=64MiB", plans.c_str());
-      for (int step = 0; step < 3; ++step) front.step(4);
+      for (int step = 0; step < 3; ++step) front.step(4 + i);
       char error[512] = "";
       for (int round = 0; round < 50; ++round)
         EXPECT_EQ(tierpilot_swap_keep(front.swap(), error, sizeof error), 0) << error;
     });
   for (auto& thread : threads) thread.join();
-  EXPECT_EQ(restored(plans), 1);
+  EXPECT_EQ(restored(plans), static_cast<int>(kPrograms));
   EXPECT_EQ(names(), 1U);
+}
+
+TEST_F(PlanFile, WhoHoldsTheFolderForEverHoldsNobodyUp) {
+  const tierpilot::UniqueFd folder(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_EQ(flock(folder.get(), LOCK_EX), 0);
+  EXPECT_EQ(keep(folder_ / "plans"), "");
+  EXPECT_EQ(restored(folder_ / "plans"), 1);
 }
 
 }  // namespace

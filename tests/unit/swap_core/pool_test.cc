@@ -135,6 +135,23 @@ TEST(Tiers, LeaveNoNameInTheirDirectory) {
   std::filesystem::remove(folder);
 }
 
+TEST(Tiers, OneThatTakesNothingSaysWhatToDo) {
+  auto opened = tiers_of("dir:/var/tmp=64MiB");
+  ASSERT_TRUE(opened) << opened.error().message;
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto old = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit none{1 << 20, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &none);
+  const auto device = processor();
+  const auto found = measured(std::move(*opened), *device);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, old);
+  ASSERT_FALSE(found);
+  for (const auto* const words : {"dir:/var/tmp", "File too large", "name a folder on a disk"})
+    EXPECT_NE(found.error().message.find(words), std::string::npos) << found.error().message;
+}
+
 TEST(Tiers, AreRankedByWhatWasMeasured) {
   const auto ranked = tiers("dir:/var/tmp=64MiB,memory=64MiB");
   ASSERT_EQ(ranked.size(), 2U);
@@ -146,20 +163,25 @@ TEST(Tiers, AreRankedByWhatWasMeasured) {
 }
 
 TEST(Tiers, ListsThatAreWrongAreNamed) {
-  for (const auto& [list, words] :
-       std::vector<std::pair<std::string, std::string>>{{"", "at least one"},
-                                                        {"memory", "NAME=SIZE"},
-                                                        {"memory=", "tier 'memory='"},
-                                                        {"memory=12parsecs", "12parsecs"},
-                                                        {"memory=1", "1MiB"},
-                                                        {"node=1GiB", "node0"},
-                                                        {"node-1=1GiB", "node0"},
-                                                        {"node1x=1GiB", "node0"},
-                                                        {"node99999999999=1GiB", "node0"},
-                                                        {"node4711=1GiB", "no NUMA node 4711"},
-                                                        {"dir:=1GiB", "dir:PATH"},
-                                                        {"dir:/nonexistent=1GiB", "No such file"},
-                                                        {"memory=1MiB,,memory=1MiB", "tier ''"}}) {
+  for (const auto& [list, words] : std::vector<std::pair<std::string, std::string>>{
+           {"", "at least one"},
+           {"memory", "NAME=SIZE"},
+           {"memory=", "tier 'memory='"},
+           {"memory=12parsecs", "12parsecs"},
+           {"memory=1", "1MiB"},
+           {"node=1GiB", "node0"},
+           {"node-1=1GiB", "node0"},
+           {"node1x=1GiB", "node0"},
+           {"node99999999999=1GiB", "node0"},
+           {"node4711=1GiB", "no NUMA node 4711"},
+           {"dir:=1GiB", "dir:PATH"},
+           {"dir:/nonexistent=1GiB", "No such file"},
+           {"dir:/nonexistent=1GiB", "make that folder"},
+           {"dir:/dev/null=1GiB", "name a folder"},
+           {"dir:/proc=1GiB", "O_TMPFILE"},
+           {"dir:/var/tmp=1MiB,dir:/var/tmp/=2MiB", "the same as 'dir:/var/tmp'"},
+           {"memory=1MiB,memory=1MiB", "name it once"},
+           {"memory=1MiB,,memory=1MiB", "tier ''"}}) {
     const auto opened = tiers_of(list);
     ASSERT_FALSE(opened) << list;
     EXPECT_NE(opened.error().message.find(words), std::string::npos)

@@ -76,6 +76,24 @@ TEST(StepWatch, LookingTakesHardlyLongerThanComputing) {
   EXPECT_GT(memory.given_back, before) << "each step has its own";
 }
 
+TEST(StepWatch, WhatIsLittleIsNotLookedAtButCounted) {
+  SlowMemory memory;
+  StepWatch watch(memory);
+  watch.set_little(100 * kMib);
+  watch.begin(true);
+  memory.take(60 * kMib);
+  memory.free(50 * kMib);
+  watch.event(0, 0);
+  memory.take(30 * kMib);
+  watch.event(0, 0);
+  EXPECT_EQ(memory.given_back, 0);
+  memory.take(20 * kMib);
+  watch.event(0, 0);
+  EXPECT_EQ(memory.given_back, 1);
+  const auto others = watch.end(0, 0).step.other_bytes;
+  EXPECT_EQ(others, (std::vector<int64_t>{60 * kMib, 90 * kMib, 110 * kMib, 110 * kMib}));
+}
+
 TEST_F(StepWatchTest, KnowsTheMostOfAnIntervalInWhichMemoryWasGivenBack) {
   step(false);
   const auto plain = step(false);

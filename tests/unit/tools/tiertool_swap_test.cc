@@ -1,0 +1,78 @@
+// What "swap" of tiertool refuses, and how.
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/unit/swap/logs.h"
+#include "tools/output/arguments.h"
+#include "tools/tiertool/object.h"
+
+namespace tierpilot::tiertool {
+namespace {
+
+struct Ran {
+  int code;
+  std::string out, err;
+};
+
+Ran run(std::vector<std::string> words) {
+  std::ostringstream out, err;
+  Context context;
+  context.output = {false, out, err};
+  CLI::App app{"", "tiertool"};
+  app.require_subcommand(1);
+  add_swap(app, context);
+  std::vector<const char*> args{"tiertool", "swap"};
+  for (const auto& word : words) args.push_back(word.c_str());
+  const auto ended =
+      parse_arguments(app, static_cast<int>(args.size()), args.data(), context.output);
+  const int code = ended ? *ended : context.command();
+  return {code, out.str(), err.str()};
+}
+
+TEST(TiertoolSwap, WhatIsWrongIsRefusedBeforeAnythingIsReplayed) {
+  const swap::TextFile log(swap::kExampleLog);
+  const auto path = log.path().string();
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wrong{
+      {{"--seed", "-1"}, "--seed: -1 is no whole number"},
+      {{"--seed", "99999999999999999999999"}, "no whole number"},
+      {{"--seed", "1.5"}, "no whole number"},
+      {{"--seed", ""}, "no whole number"},
+      {{"--net", "vgg"}, "say --format operators"},
+      {{"--net", ""}, "say --format operators"},
+      {{"--net", "vgg", "--format", "step"}, "say --format operators"},
+      {{"--budget", ""}, "--budget: '' is not a size"},
+      {{"--budget", "-5"}, "--budget: '-5' is not a size"},
+      {{"--policy", "swap,nix"}, "--policy: nix not in {swap,"},
+      {{"--policy", ""}, "--policy"},
+      {{"--latency", "5"}, "--latency requires --bandwidth"},
+  };
+  for (const auto& [words, said] : wrong) {
+    std::vector<std::string> line{"replay", path, "--budget-ratio", "1"};
+    line.insert(line.end(), words.begin(), words.end());
+    const auto ran = run(line);
+    EXPECT_EQ(ran.code, kExitUsage) << words.front() << ' ' << words.back();
+    EXPECT_NE(ran.err.find(said), std::string::npos) << ran.err;
+    EXPECT_EQ(ran.out, "");
+  }
+}
+
+TEST(TiertoolSwap, WhatIsRightIsReplayed) {
+  const swap::TextFile log(swap::kExampleLog);
+  const auto ran = run({"replay", log.path().string(), "--budget", "1MiB", "--policy",
+                        "swap,optimum", "--seed", "7", "--bandwidth", "1", "--latency", "5"});
+  EXPECT_EQ(ran.code, kExitOk) << ran.err;
+  EXPECT_NE(ran.out.find("optimum"), std::string::npos) << ran.out;
+}
+
+TEST(TiertoolSwap, ALogWithoutANameIsRefused) {
+  const auto ran = run({"record", "--log", "", "--", "true"});
+  EXPECT_EQ(ran.code, kExitUsage);
+  EXPECT_NE(ran.err.find("--log: a file needs a name"), std::string::npos) << ran.err;
+}
+
+}  // namespace
+}  // namespace tierpilot::tiertool
