@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
+#include "base/printable.h"
 
 namespace tierpilot {
 namespace {
@@ -39,13 +40,6 @@ std::string format_time(int64_t wall_ms) {
 }
 
 }  // namespace
-
-std::string printable(std::string_view text) {
-  std::string clean(text);
-  for (char& c : clean)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return clean;
-}
 
 size_t display_width(std::string_view text) {
   size_t width = 0;
