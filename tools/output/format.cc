@@ -8,17 +8,12 @@
 
 #include "base/bytes.h"
 #include "base/printable.h"
+#include "base/thousands.h"
 
 namespace tierpilot {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string with_thousands(std::string digits) {
-  const size_t first = digits.starts_with('-') ? 1 : 0;
-  for (size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, 1, ',');
-  return digits;
-}
 
 std::string format_text(const ordered_json& value) {
   if (value.is_string()) return printable(value.get_ref<const std::string&>());
