@@ -1,37 +1,12 @@
 #include "base/audit.h"
 
-#include <algorithm>
-#include <string>
-
 #include "base/log.h"
-#include "base/utf8.h"
+#include "base/printable.h"
 
 namespace tierpilot {
 namespace {
 
 constexpr size_t kMostBytes = 500;
-
-bool continues(char byte) {
-  return (byte & 0xC0) == 0x80;
-}
-
-std::string printable(std::string_view text) {
-  std::string out(text.substr(0, kMostBytes));
-  if (text.size() > out.size()) {
-    while (!out.empty() && continues(text[out.size()])) out.pop_back();
-    out += "...";
-  }
-  const bool utf8 = is_utf8(out);
-  for (size_t i = 0; i < out.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(out[i]);
-    // The control characters of ISO 6429 that take two bytes in UTF-8.
-    const bool c1 =
-        byte == 0xC2 && i + 1 < out.size() && static_cast<unsigned char>(out[i + 1]) < 0xA0;
-    if (c1) out[i + 1] = '?';
-    if (c1 || byte < 0x20 || byte == 0x7F || (byte >= 0x80 && !utf8)) out[i] = '?';
-  }
-  return out;
-}
 
 // Beside the log's level, to where it goes.
 spdlog::logger& audit_log() {
@@ -50,7 +25,7 @@ spdlog::logger& audit_log() {
 
 void audit(std::string_view text) {
   if (spdlog::default_logger()->level() == spdlog::level::off) return;
-  audit_log().info("audit: {}", printable(text));
+  audit_log().info("audit: {}", printable(text, kMostBytes));
 }
 
 }  // namespace tierpilot

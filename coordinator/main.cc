@@ -77,28 +77,57 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
 }
 
+Result<std::unique_ptr<PolicyHost>> start_host(const CoordinatorConfig& config) {
+  return PolicyHost::start({.modules = config.policies,
+                            .pace = config.training,
+                            .seed = config.seed,
+                            .state_dir = config.state_dir / "policy",
+                            .active = config.policy,
+                            .versions_kept = config.versions_kept});
+}
+
+// From what is on disk.
+Status begin(Core& core, const CoordinatorConfig& config) {
+  if (auto restored = restore(core.state); !restored) return restored;
+  if (auto begun = core.history.begin(config.keep_history_ms); !begun) return begun;
+  return core.begin(config.oversight, config.version_interval_ms);
+}
+
+// Nothing: there is no TLS.
+Result<Tls> load_tls(EventLoop& loop, const CoordinatorConfig& config) {
+  if (!config.tls) return Tls();
+  auto identity = TlsIdentity::load(*config.tls);
+  if (!identity) return tl::unexpected(identity.error());
+  const Tls tls = std::move(*identity);
+  keep_fresh(loop, tls);
+  return tls;
+}
+
+// Nothing: they are not asked for.
+Result<std::unique_ptr<MetricsPage>> show_metrics(EventLoop& loop, const CoordinatorConfig& config,
+                                                  const Tls& tls, const Core& core,
+                                                  const ServiceContext& service) {
+  if (!config.metrics) return nullptr;
+  auto page = MetricsPage::listen(loop, *config.metrics, tls, [&core, &service] {
+    return coordinator_metrics(core, service.rejected_frames());
+  });
+  if (page) spdlog::info("metrics at {}", (*page)->address().to_string());
+  return page;
+}
+
 int run(const CoordinatorConfig& config, const std::string& config_path) {
   EventLoop loop;
   const auto post = [&loop](std::function<void()> work) { loop.post(std::move(work)); };
   auto store = Store::open(config.state_dir, post);
   if (!store) return fail_start(store.error());
-  auto host = PolicyHost::start({.modules = config.policies,
-                                 .pace = config.training,
-                                 .seed = config.seed,
-                                 .state_dir = config.state_dir / "policy",
-                                 .active = config.policy,
-                                 .versions_kept = config.versions_kept});
+  auto host = start_host(config);
   if (!host) return fail_start(host.error());
   const auto after = [&loop](int64_t us, std::function<void()> then) {
     loop.detach(loop.after_ms((us + 999) / 1000).then([then = std::move(then)] { then(); }),
                 "decision deadline");
   };
   Core core(config.core, system_clock(), **store, **host, {post, after});
-  if (auto restored = restore(core.state); !restored) return fail_start(restored.error());
-  if (auto begun = core.history.begin(config.keep_history_ms); !begun)
-    return fail_start(begun.error());
-  if (auto begun = core.begin(config.oversight, config.version_interval_ms); !begun)
-    return fail_start(begun.error());
+  if (auto begun = begin(core, config); !begun) return fail_start(begun.error());
 
   NodeCards cards;
   std::vector<std::unique_ptr<RpcServer>> servers;
@@ -114,39 +143,27 @@ int run(const CoordinatorConfig& config, const std::string& config_path) {
                            return rejected;
                          },
                          config.access};
-  Tls tls;
-  if (config.tls) {
-    auto identity = TlsIdentity::load(*config.tls);
-    if (!identity) return fail_start(identity.error());
-    tls = std::move(*identity);
-    keep_fresh(loop, tls);
-  }
-  auto listening = listen(loop, config, tls, service);
+  const auto tls = load_tls(loop, config);
+  if (!tls) return fail_start(tls.error());
+  auto listening = listen(loop, config, *tls, service);
   if (!listening) return fail_start(listening.error());
   servers = std::move(*listening);
-  std::unique_ptr<MetricsPage> metrics;
-  if (config.metrics) {
-    auto page = MetricsPage::listen(loop, *config.metrics, tls, [&core, &service] {
-      return coordinator_metrics(core, service.rejected_frames());
-    });
-    if (!page) return fail_start(page.error());
-    metrics = std::move(*page);
-    spdlog::info("metrics at {}", metrics->address().to_string());
-  }
+  auto metrics = show_metrics(loop, config, *tls, core, service);
+  if (!metrics) return fail_start(metrics.error());
   loop.on_signal({SIGTERM, SIGINT}, [&loop](int signal) {
     spdlog::info("ending on signal {}", signal);
     loop.stop();
   });
   loop.on_signal({SIGHUP}, [&](int) {
     reread_users(config_path, service);
-    refresh(tls);
+    refresh(*tls);
   });
   loop.detach(keep_ticking(service), "tick");
   spdlog::info("ready: policy '{}', leases of {} ms", config.policy, config.core.lease_ms);
   sd_notify(0, "READY=1");
   loop.run();
   sd_notify(0, "STOPPING=1");
-  metrics.reset();
+  metrics->reset();
   servers.clear();
   service.submissions.flush();
   core.lifecycle.writes().flush_starts();

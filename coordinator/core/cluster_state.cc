@@ -9,6 +9,7 @@
 #include "coordinator/core/data/write_copies.h"
 #include "coordinator/store/backup.h"
 #include "coordinator/store/records.h"
+#include "coordinator/store/unit_records.h"
 
 namespace tierpilot {
 namespace {
@@ -115,7 +116,9 @@ Status restore(ClusterState& state) {
   // One of the same name that is there now is another one, which a store of older programs may owe.
   for (const auto& [node, dataset] : *owed)
     if (!state.catalog.find(dataset)) state.owed_drops[node].insert(dataset);
-  if (auto units = records::read_units(db, state.units); !units) return units;
+  const auto units = records::read_units(db);
+  if (!units) return tl::unexpected(units.error());
+  state.units.restore(*units);
   if (auto tasks = restore_tasks(state); !tasks) return tasks;
   const int64_t lease_ms = state.settings.lease_ms;
   state.store.write([lease_ms](Db& w) { return records::put_setting(w, "lease_ms", lease_ms); },

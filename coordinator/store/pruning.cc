@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "coordinator/store/records.h"
 #include "coordinator/store/rows.h"
 #include "model/attempt.h"
 
@@ -38,10 +39,6 @@ Result<uint64_t> read_one(Result<Query> query) {
   auto row = query->step();
   if (!row) return tl::unexpected(row.error());
   return as_unsigned(*query, 0);
-}
-
-Result<uint64_t> last_submission(Db& db) {
-  return read_one(db.query("SELECT COALESCE(MAX(submission), 0) FROM tasks"));
 }
 
 Result<uint64_t> last_task_of(Db& db, uint64_t submission) {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/core/sharing/past_runs.h"
 #include "coordinator/job_point.h"
 #include "coordinator/model.h"
+#include "coordinator/records/past_runs.h"
 #include "coordinator/store/db.h"
 #include "model/node_order.h"
 #include "policies/sharing/interference/pair_effects.h"

@@ -1,5 +1,5 @@
-// The tables of coordinator/core/gangs/unit_book.h.
-#include "coordinator/core/gangs/unit_book.h"
+#include "coordinator/store/unit_records.h"
+
 #include "coordinator/store/rows.h"
 
 namespace tierpilot::records {
@@ -63,27 +63,28 @@ Status put_unit_drain(Db& db, const std::string& unit, int64_t at_ms, const std:
   return query->run();
 }
 
-Status read_units(Db& db, UnitBook& into) {
+Result<KnownUnits> read_units(Db& db) {
+  KnownUnits known;
   auto units = db.query("SELECT unit, since_ms FROM units");
   if (!units) return tl::unexpected(units.error());
   for (auto row = units->step(); !row || *row; row = units->step()) {
     if (!row) return tl::unexpected(row.error());
-    into.remember(units->text(0), units->integer(1));
+    known.since_ms.emplace(units->text(0), units->integer(1));
   }
   auto failures = db.query("SELECT at_ms, unit, kind, task, told FROM unit_failures ORDER BY id");
   if (!failures) return tl::unexpected(failures.error());
   for (auto row = failures->step(); !row || *row; row = failures->step()) {
     if (!row) return tl::unexpected(row.error());
-    into.failed({failures->integer(0), failures->text(1), failures->text(2),
-                 as_unsigned(*failures, 3), failures->text(4)});
+    known.failures.push_back({failures->integer(0), failures->text(1), failures->text(2),
+                              as_unsigned(*failures, 3), failures->text(4)});
   }
   auto drains = db.query("SELECT unit, reason FROM unit_drains");
   if (!drains) return tl::unexpected(drains.error());
   for (auto row = drains->step(); !row || *row; row = drains->step()) {
     if (!row) return tl::unexpected(row.error());
-    into.drain(drains->text(0), drains->text(1));
+    known.drains.emplace(drains->text(0), drains->text(1));
   }
-  return {};
+  return known;
 }
 
 }  // namespace tierpilot::records

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include "base/files/write_all.h"
 #include "base/unique_fd.h"
 #include "daemon/exec/messages.h"
 
@@ -27,16 +28,6 @@ fs::path folder(const std::string& task_root) {
 
 std::string name_of(uint64_t task_id, uint32_t attempt) {
   return fmt::format("{}-{}", task_id, attempt);
-}
-
-Status write_all(int fd, const std::vector<uint8_t>& bytes, const fs::path& path) {
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t wrote = ::write(fd, bytes.data() + done, bytes.size() - done);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return fail_errno(errno, path.native());
-    done += static_cast<size_t>(wrote);
-  }
-  return {};
 }
 
 std::optional<ProcessExit> read_record(const fs::path& path) {
@@ -64,7 +55,8 @@ Status keep_exit(const std::string& task_root, const ProcessExit& exit) {
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return fail_errno(errno, what);
   UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return fail_errno(errno, what);
-  if (auto written = write_all(fd.get(), *bytes, path); !written) return written;
+  const std::string_view record(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  if (auto written = write_all(fd.get(), record, path); !written) return written;
   if (::fsync(fd.get()) != 0) return fail_errno(errno, what);
   UniqueFd listing(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!listing || ::fsync(listing.get()) != 0) return fail_errno(errno, what);

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/files/durable_rename.h"
+#include "base/files/write_all.h"
 #include "base/unique_fd.h"
 
 namespace tierpilot {
@@ -16,24 +17,16 @@ namespace {
 // A learner of the published size with full tables stays below 100 MB.
 constexpr off_t kMaxFileBytes = off_t{1} << 30;
 
-Status write_all(int fd, std::string_view bytes, const std::string& name) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return fail_errno(errno, fmt::format("'{}': write", name));
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  if (::fsync(fd) != 0) return fail_errno(errno, fmt::format("'{}': fsync", name));
-  return {};
-}
-
 }  // namespace
 
 Status save_bytes(const std::filesystem::path& file, std::string_view bytes, mode_t mode) {
   const std::string temporary = file.string() + ".new";
   UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
   if (!fd) return fail_errno(errno, fmt::format("'{}': open", temporary));
-  if (Status status = write_all(fd.get(), bytes, temporary); !status) {
+  Status status = write_all(fd.get(), bytes, fmt::format("'{}': write", temporary));
+  if (status && ::fsync(fd.get()) != 0)
+    status = fail_errno(errno, fmt::format("'{}': fsync", temporary));
+  if (!status) {
     ::unlink(temporary.c_str());
     return status;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/statistics.h"
 #include "policies/quality/change_point.h"
 #include "policies/quality/noise_scale.h"
 #include "policies/quality/outliers.h"
@@ -57,7 +58,7 @@ double recent_slope(Blocks blocks, double ahead) {
   for (const auto& block : older) before.push_back(block.loss);
   for (const auto& block : newer) after.push_back(block.loss);
   const double distance = newer[newer.size() / 2].iteration - older[older.size() / 2].iteration;
-  return std::abs(median(before) - median(after)) / std::max(distance, 1e-9);
+  return std::abs(upper_median(before) - upper_median(after)) / std::max(distance, 1e-9);
 }
 
 }  // namespace

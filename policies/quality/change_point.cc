@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 #include <vector>
 
+#include "base/statistics.h"
 #include "policies/quality/noise_scale.h"
 
 namespace tierpilot::quality {
@@ -18,9 +20,7 @@ constexpr double kSlopes = 3;      // times what the loss changes on either side
 double level(Blocks blocks) {
   std::array<double, kBeside> losses;
   for (size_t i = 0; i < blocks.size(); ++i) losses[i] = blocks[i].loss;
-  const auto middle = losses.begin() + blocks.size() / 2;
-  std::nth_element(losses.begin(), middle, losses.begin() + blocks.size());
-  return *middle;
+  return upper_median_in_place(std::span(losses).first(blocks.size()));
 }
 
 double change_within(Blocks blocks) {

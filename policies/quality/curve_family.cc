@@ -6,6 +6,8 @@
 #include <unsupported/Eigen/NonLinearOptimization>
 #include <vector>
 
+#include "base/statistics.h"
+
 namespace tierpilot::quality {
 namespace {
 
@@ -113,9 +115,7 @@ void lower_outliers(std::vector<ScaledPoint>& points, const std::vector<double>&
   std::vector<double> sizes(points.size());
   for (size_t i = 0; i < points.size(); ++i)
     sizes[i] = roots[i] * std::abs(shape(family, p, points[i].x) - points[i].y);
-  auto sorted = sizes;
-  std::nth_element(sorted.begin(), sorted.begin() + sorted.size() / 2, sorted.end());
-  const double limit = std::max(2 * sorted[sorted.size() / 2], 1e-9);
+  const double limit = std::max(2 * upper_median(sizes), 1e-9);
   for (size_t i = 0; i < points.size(); ++i)
     points[i].root_weight = roots[i] * (sizes[i] > limit ? std::sqrt(limit / sizes[i]) : 1);
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 namespace tierpilot::quality {
 
@@ -11,8 +10,5 @@ namespace tierpilot::quality {
 // residual pattern in nonlinear regression, Biometrika 1986), with the median in place of the mean
 // square, so that jumps do not count. 0 for fewer than three points.
 double noise_deviation(std::span<const double> losses);
-
-// The median; 0 of nothing.
-double median(std::vector<double> values);
 
 }  // namespace tierpilot::quality

@@ -4,18 +4,13 @@
 #include <array>
 #include <cmath>
 
+#include "base/statistics.h"
+
 namespace tierpilot::quality {
 namespace {
 
 constexpr size_t kWindow = 7;
-constexpr double kDeviations = 8;           // further out, a report is an outlier
-constexpr double kDeviationOfMad = 1.4826;  // of normal noise
-
-double median_of(std::array<double, kWindow>& values) {
-  const auto middle = values.begin() + kWindow / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
+constexpr double kDeviations = 8;  // further out, a report is an outlier
 
 }  // namespace
 
@@ -27,9 +22,9 @@ std::vector<LossHistory::Block> without_outliers(Blocks blocks, double noise) {
         std::clamp<size_t>(i, kWindow / 2, blocks.size() - 1 - kWindow / 2) - kWindow / 2;
     std::array<double, kWindow> losses, distances;
     for (size_t j = 0; j < kWindow; ++j) losses[j] = blocks[start + j].loss;
-    const double middle = median_of(losses);
+    const double middle = upper_median_in_place(losses);
     for (size_t j = 0; j < kWindow; ++j) distances[j] = std::abs(losses[j] - middle);
-    const double spread = std::max(noise, kDeviationOfMad * median_of(distances));
+    const double spread = std::max(noise, kDeviationOfMad * upper_median_in_place(distances));
     if (std::abs(blocks[i].loss - middle) > kDeviations * spread) kept[i].loss = middle;
   }
   return kept;

@@ -57,7 +57,6 @@ void Throughput::fit() {
   const double error = std::sqrt(left * xx / spread) / one_core + 1e-3;
   const double trust = kUsualError * kUsualError / (kUsualError * kUsualError + error * error);
   serial_share_ = std::clamp(trust * intercept / one_core + (1 - trust) * kUsualSerial, 0.0, 1.0);
-  error_ = error * std::sqrt(trust);
 }
 
 }  // namespace tierpilot::quality

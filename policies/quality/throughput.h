@@ -16,8 +16,6 @@ class Throughput {
   // Speed on `cores` beside one core. With few measurements a usual serial share is assumed.
   double speed(double cores) const { return amdahl_speed(cores, serial_share_); }
   double serial_share() const { return serial_share_; }
-  // Standard error of that share; large before two numbers of cores were tried.
-  double serial_share_error() const { return error_; }
 
  private:
   struct Measured {
@@ -27,7 +25,6 @@ class Throughput {
 
   std::vector<Measured> measured_;
   double serial_share_ = 0.05;
-  double error_ = 0.2;
 };
 
 }  // namespace tierpilot::quality

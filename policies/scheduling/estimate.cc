@@ -17,10 +17,6 @@ bool known(double rate) {
   return rate > 0 && std::isfinite(rate);
 }
 
-double or_typical(double rate, double typical) {
-  return known(rate) ? rate : typical;
-}
-
 double wait_operations(const TaskFeatures& task, const NodeState& node, double own_operations) {
   const double units = std::max<uint32_t>(node.units, 1);
   const double taken = std::max(node.assigned, node.running);
@@ -35,6 +31,10 @@ double wait_operations(const TaskFeatures& task, const NodeState& node, double o
 
 double operations_of(const TaskFeatures& task) {
   return known(task.operations) ? task.operations : kNominalOperations;
+}
+
+double or_typical(double rate, double typical) {
+  return known(rate) ? rate : typical;
 }
 
 NodeRates typical_rates(const View& view) {

@@ -52,6 +52,8 @@ inline constexpr NodeRates kNominalRates{.operations_per_s = 1e9,
 // have measured, and where nobody has, a nominal figure that is the same for all nodes, so that it
 // ranks nodes only by how much they would have to do.
 NodeRates typical_rates(const View& view);
+// The node's own rate, where it is known.
+double or_typical(double rate, double typical);
 
 // Earliest finish time as in HEFT (Topcuoglu, Hariri, Wu: IEEE TPDS 13(3), 2002): available time of
 // the processor, transfer of the inputs, then execution. The wait is that of a queue with as many

@@ -21,14 +21,8 @@
 #include <string.h>
 #include <time.h>
 
-enum {
-  kSuccess = 0,
-  kNotSupported = 3,
-  kNotFound = 6,
-  kDriverNotLoaded = 9,
-  kTimeout = 10,
-  kGpuIsLost = 15
-};
+#include "tests/fake_nvml/nvml_structs.h"
+
 enum {
   kMostGpus = 16,
   kUuidBytes = 64,
@@ -43,38 +37,11 @@ typedef struct {
 } Gpu;
 typedef struct {
   unsigned pid;
-  unsigned long long memory;
-  unsigned gpu_instance, compute_instance;
-} ProcessInfo;
-typedef struct {
-  unsigned pid;
-  unsigned long long at_us;
-  unsigned sm, memory, encoder, decoder;
-} ProcessSample;
-typedef struct {
-  unsigned pid;
   unsigned long long cpu_ns, at_us;
 } Seen;
 typedef struct {
   long told;  // bytes of `xids`
 } EventSet;
-typedef struct {
-  unsigned long long total, free, used;
-} Memory;
-typedef struct {
-  char bus_id_legacy[16];
-  unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
-  char bus_id[32];
-} PciInfo;
-typedef struct {
-  unsigned gpu, memory;
-} Utilization;
-typedef struct {
-  void* device;
-  unsigned long long type, data;
-  unsigned gpu_instance, compute_instance;
-} EventData;
-
 typedef struct {
   char name[kUuidBytes];
   int major, minor;

@@ -221,19 +221,40 @@ int run_stage(const Stage& stage) {
   return print_error({}, {ErrorCode::kUnavailable, fmt::format("{} tasks failed", failed)});
 }
 
+// Of each round.
+Result<std::vector<tierload::Workload>> workloads(const Options& options, uint64_t budget,
+                                                  const std::filesystem::path& disk) {
+  std::vector<tierload::Workload> rounds;
+  for (uint32_t round = 0; round < options.rounds; ++round) {
+    auto workload = workload_for(options, budget, round);
+    if (!workload) return tl::unexpected(workload.error());
+    if (auto status = check_disk(disk, *workload); !status) return tl::unexpected(status.error());
+    rounds.push_back(std::move(*workload));
+  }
+  return rounds;
+}
+
+void announce(const RunFacts& facts) {
+  fmt::print(
+      "{} nodes {} {} CPUs; {} rounds of {} tasks over {} datasets ({}), {} of fast memory a "
+      "node\n",
+      facts.nodes, facts.cpus < facts.nodes ? "share" : "on", facts.cpus, facts.rounds, facts.tasks,
+      facts.datasets, format_bytes(facts.dataset_bytes), format_bytes(facts.fast_budget_bytes));
+  if (facts.load_at_start > kBusyLoad * static_cast<double>(facts.cpus))
+    fmt::print(
+        "note: this machine is busy with other work (load {:.1f} on {} CPUs), which disturbs "
+        "what is measured here\n",
+        facts.load_at_start, facts.cpus);
+}
+
 Result<int> run(const Options& options) {
   const auto disk = disk_folder();
   RuntimeFolder::remove_stale(disk);
   RuntimeFolder::remove_stale(kFastParent);
   const auto budget = fast_budget();
   if (!budget) return tl::unexpected(budget.error());
-  std::vector<tierload::Workload> rounds;
-  for (uint32_t round = 0; round < options.rounds; ++round) {
-    auto workload = workload_for(options, *budget, round);
-    if (!workload) return tl::unexpected(workload.error());
-    if (auto status = check_disk(disk, *workload); !status) return tl::unexpected(status.error());
-    rounds.push_back(std::move(*workload));
-  }
+  const auto rounds = workloads(options, *budget, disk);
+  if (!rounds) return tl::unexpected(rounds.error());
 
   Guardian guardian;
   auto folder = RuntimeFolder::create(disk);
@@ -260,27 +281,17 @@ Result<int> run(const Options& options) {
   const Stage stage{options,
                     layout,
                     cold_layout,
-                    rounds,
+                    *rounds,
                     {.seed = options.seed,
                      .nodes = kNodes,
                      .cpus = cpus.size(),
-                     .rounds = rounds.size(),
-                     .tasks = rounds.front().tasks.size(),
-                     .datasets = rounds.front().datasets.size(),
-                     .dataset_bytes = total_bytes(rounds.front()),
+                     .rounds = rounds->size(),
+                     .tasks = rounds->front().tasks.size(),
+                     .datasets = rounds->front().datasets.size(),
+                     .dataset_bytes = total_bytes(rounds->front()),
                      .fast_budget_bytes = *budget,
                      .load_at_start = load_average()}};
-  fmt::print(
-      "{} nodes {} {} CPUs; {} rounds of {} tasks over {} datasets ({}), {} of fast memory a "
-      "node\n",
-      kNodes, cpus.size() < kNodes ? "share" : "on", cpus.size(), stage.facts.rounds,
-      stage.facts.tasks, stage.facts.datasets, format_bytes(stage.facts.dataset_bytes),
-      format_bytes(*budget));
-  if (stage.facts.load_at_start > kBusyLoad * static_cast<double>(cpus.size()))
-    fmt::print(
-        "note: this machine is busy with other work (load {:.1f} on {} CPUs), which disturbs "
-        "what is measured here\n",
-        stage.facts.load_at_start, cpus.size());
+  announce(stage.facts);
   const int code = guardian.run([&] { return run_stage(stage); }, kGraceMs);
   if (code > 128)
     fmt::print(stderr, "\nstopped by a signal; all that was started has been ended\n");

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/statistics.h"
 #include "policies/sim/comparison.h"
 #include "policies/sim/gang/learned_placers.h"
 
@@ -73,12 +74,6 @@ ordered_json cell_json(const gang::GangCell& cell) {
       {"data", cell.with_data}};
   if (cell.from_day) row["from_day"] = *cell.from_day;
   return row;
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 // Means over seeds, of a row.

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <new>
 
+#include "base/files/write_all.h"
 #include "base/unique_fd.h"
 
 namespace tierpilot::lab {
@@ -31,33 +32,32 @@ rlim_t mapped_bytes() {
   return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
 }
 
-void write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const auto written = write(fd, text.data(), text.size());
-    if (written < 0 && errno != EINTR) return;
-    if (written > 0) text.remove_prefix(static_cast<size_t>(written));
+// "+" and the answer, or the error's code, a line end and its message.
+std::string answer_text(const std::string& subject,
+                        const std::function<Result<std::string>()>& work) {
+  const auto error_text = [](ErrorCode code, std::string_view message) {
+    return fmt::format("{}\n{}", error_code_name(code), message);
+  };
+  try {
+    const auto result = work();
+    return result ? "+" + *result : error_text(result.error().code, result.error().message);
+  } catch (const std::bad_alloc&) {
+    return error_text(ErrorCode::kExhausted,
+                      fmt::format("'{}' takes more than {} GiB of memory to read: it is too "
+                                  "large, or broken or hostile",
+                                  subject, kMoreGib));
+  } catch (const std::exception& error) {
+    return error_text(ErrorCode::kExhausted, error.what());
   }
 }
 
-// "+" and the answer, or the error's code, a line end and its message.
 [[noreturn]] void answer(int fd, const std::string& subject,
                          const std::function<Result<std::string>()>& work) {
   limit(RLIMIT_CPU, kCpuS);
   limit(RLIMIT_AS, mapped_bytes() + (kMoreGib << 30));
   limit(RLIMIT_CORE, 0);
-  try {
-    const auto result = work();
-    write_all(fd, result ? "+" + *result
-                         : fmt::format("{}\n{}", error_code_name(result.error().code),
-                                       result.error().message));
-  } catch (const std::bad_alloc&) {
-    write_all(fd, fmt::format("{}\n'{}' takes more than {} GiB of memory to read: it is too large, "
-                              "or broken or hostile",
-                              error_code_name(ErrorCode::kExhausted), subject, kMoreGib));
-  } catch (const std::exception& error) {
-    write_all(fd, fmt::format("{}\n{}", error_code_name(ErrorCode::kExhausted), error.what()));
-  }
-  _exit(0);
+  const bool whole = write_all(fd, answer_text(subject, work), "the answer").has_value();
+  _exit(whole ? 0 : 1);
 }
 
 std::string read_all(int fd) {
@@ -86,8 +86,10 @@ Result<std::string> in_guarded_child(const std::string& subject,
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (!text.empty() && text[0] == '+') return text.substr(1);
-  if (const auto end = text.find('\n'); end != std::string::npos)
+  // What a child wrote that did not end well may be the beginning of an answer.
+  const bool whole = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  if (whole && text.starts_with('+')) return text.substr(1);
+  if (const auto end = text.find('\n'); whole && end != std::string::npos)
     return fail(error_code_from_name(text.substr(0, end)), text.substr(end + 1));
   return fail(
       ErrorCode::kInvalid,

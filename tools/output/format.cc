@@ -7,17 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
+#include "base/printable.h"
+#include "base/thousands.h"
 
 namespace tierpilot {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string with_thousands(std::string digits) {
-  const size_t first = digits.starts_with('-') ? 1 : 0;
-  for (size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, 1, ',');
-  return digits;
-}
 
 std::string format_text(const ordered_json& value) {
   if (value.is_string()) return printable(value.get_ref<const std::string&>());
@@ -39,13 +35,6 @@ std::string format_time(int64_t wall_ms) {
 }
 
 }  // namespace
-
-std::string printable(std::string_view text) {
-  std::string clean(text);
-  for (char& c : clean)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return clean;
-}
 
 size_t display_width(std::string_view text) {
   size_t width = 0;

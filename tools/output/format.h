@@ -12,8 +12,6 @@ namespace tierpilot {
 std::string format_cell(const nlohmann::ordered_json& value, Format format);
 // "1,234,567", "12.3", "0.00271".
 std::string format_number(double value);
-// Control characters as "?": names come from other machines, and a terminal obeys escape codes.
-std::string printable(std::string_view text);
 // Columns a UTF-8 text takes, one per code point.
 size_t display_width(std::string_view text);
 

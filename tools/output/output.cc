@@ -6,6 +6,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "tools/output/format.h"
 
 namespace tierpilot {

@@ -174,18 +174,10 @@ int show_tiers(const Output& output, const Options& options) {
                warning.empty() ? std::vector<std::string>() : std::vector{warning});
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  Output output;
-  Options options;
-  CLI::App app{"Trains PyTorch models in less memory: tensors that are not needed leave it.",
-               "tierpilot-swap"};
-  app.require_subcommand(1);
-  auto* run_command = app.add_subcommand("run", "run a program within a memory budget");
-  run_command
-      ->add_option("--budget", options.budget,
-                   "resident memory of the process, as 4GiB; workers of torchrun divide it")
+CLI::App* add_run(CLI::App& app, Options& options) {
+  auto* run = app.add_subcommand("run", "run a program within a memory budget");
+  run->add_option("--budget", options.budget,
+                  "resident memory of the process, as 4GiB; workers of torchrun divide it")
       ->type_name("SIZE")
       ->envname("TIERPILOT_SWAP_BUDGET")
       ->check([](const std::string& text) {
@@ -196,29 +188,26 @@ int main(int argc, char** argv) {
       });
   std::vector<std::string> names;
   for (const auto& rule : swap::choice_rules()) names.emplace_back(rule.name);
-  const auto one_of_them = CLI::IsMember(names).description("");
-  run_command->add_option("--policy", options.policy, "who decides what leaves")
+  run->add_option("--policy", options.policy, "who decides what leaves")
       ->type_name("swap|none|swap-all|vdnn|capuchin|q-published|checkpoint")
-      ->check(one_of_them);
-  run_command
-      ->add_option("--report", options.report,
-                   "append statistics to it at the end, a JSON object a process")
+      ->check(CLI::IsMember(names).description(""));
+  run->add_option("--report", options.report,
+                  "append statistics to it at the end, a JSON object a process")
       ->type_name("FILE")
       ->check([](const std::string& file) { return file_fault(file, false); });
-  run_command->add_flag("--recompute", options.recompute,
-                        "let blocks of the model be computed again where that is cheaper");
-  auto* states = run_command->add_flag(
+  run->add_flag("--recompute", options.recompute,
+                "let blocks of the model be computed again where that is cheaper");
+  auto* states = run->add_flag(
       "--states", options.states,
       "let states of optimisers leave between their steps, as policy swap does on a processor");
-  run_command->add_flag("--no-states", options.no_states, "let them stay")->excludes(states);
-  run_command
-      ->add_option("--plan-file", options.plans,
-                   "start from what an earlier run learned, and keep what this one does")
+  run->add_flag("--no-states", options.no_states, "let them stay")->excludes(states);
+  run->add_option("--plan-file", options.plans,
+                  "start from what an earlier run learned, and keep what this one does")
       ->type_name("FILE")
       ->check([](const std::string& file) { return file_fault(file, true); });
-  run_command->add_option("command", options.command, "the program and its arguments, after --")
+  run->add_option("command", options.command, "the program and its arguments, after --")
       ->required();
-  run_command->callback([&] {
+  run->callback([&options] {
     if (options.budget.empty())
       throw CLI::ValidationError(
           "there is no budget: say --budget SIZE, or set TIERPILOT_SWAP_BUDGET, which a task with "
@@ -226,29 +215,42 @@ int main(int argc, char** argv) {
     if (const auto status = check_python(options.command); !status)
       throw CLI::ValidationError(status.error().message);
   });
+  return run;
+}
+
+void add_places(CLI::App& command, Options& options) {
+  command
+      .add_option("--device", options.device,
+                  "what trains, whose memory is scarce; if it is not said, for run that of the "
+                  "first tensor that could leave, else the processor")
+      ->type_name("cpu|cuda|cuda:N")
+      ->envname("TIERPILOT_SWAP_DEVICE")
+      ->check([](const std::string& name) {
+        const bool numbered = name.starts_with("cuda:") && name.size() > 5 && name.size() < 9 &&
+                              name.find_first_not_of("0123456789", 5) == std::string::npos;
+        const bool known = name == "cpu" || name == "cuda" || numbered;
+        return known ? "" : fmt::format("device '{}' is not known: say cpu, cuda or cuda:N", name);
+      });
+  command.add_option("--tiers", options.tiers, "where to, as node1=2GiB,dir:/srv/slow=16GiB")
+      ->type_name("LIST")
+      ->envname("TIERPILOT_SWAP_TIERS")
+      ->check([](const std::string& list) {
+        const auto tiers = swap::tiers_of(list);
+        return tiers ? std::string() : tiers.error().message;
+      });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Output output;
+  Options options;
+  CLI::App app{"Trains PyTorch models in less memory: tensors that are not needed leave it.",
+               "tierpilot-swap"};
+  app.require_subcommand(1);
+  auto* run_command = add_run(app, options);
   auto* tiers_command = app.add_subcommand("tiers", "measure what there is to swap to");
-  for (auto* command : {run_command, tiers_command}) {
-    command
-        ->add_option("--device", options.device,
-                     "what trains, whose memory is scarce; if it is not said, for run that of the "
-                     "first tensor that could leave, else the processor")
-        ->type_name("cpu|cuda|cuda:N")
-        ->envname("TIERPILOT_SWAP_DEVICE")
-        ->check([](const std::string& name) {
-          const bool numbered = name.starts_with("cuda:") && name.size() > 5 && name.size() < 9 &&
-                                name.find_first_not_of("0123456789", 5) == std::string::npos;
-          const bool known = name == "cpu" || name == "cuda" || numbered;
-          return known ? ""
-                       : fmt::format("device '{}' is not known: say cpu, cuda or cuda:N", name);
-        });
-    command->add_option("--tiers", options.tiers, "where to, as node1=2GiB,dir:/srv/slow=16GiB")
-        ->type_name("LIST")
-        ->envname("TIERPILOT_SWAP_TIERS")
-        ->check([](const std::string& list) {
-          const auto tiers = swap::tiers_of(list);
-          return tiers ? std::string() : tiers.error().message;
-        });
-  }
+  for (auto* command : {run_command, tiers_command}) add_places(*command, options);
   if (const auto code = parse_arguments(app, argc, argv, output)) return *code;
   return run_command->parsed() ? run(output, options) : show_tiers(output, options);
 }

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/files/durable_rename.h"
+#include "base/files/write_all.h"
 #include "base/unique_fd.h"
 #include "tools/tierctl/object.h"
 
@@ -19,15 +20,6 @@ namespace {
 
 // Making it means copying the whole store.
 constexpr int64_t kMakeMs = 3'600'000;
-
-Status write_all(int fd, capnp::Data::Reader bytes, const std::string& file) {
-  for (size_t done = 0; done < bytes.size();) {
-    const auto wrote = ::write(fd, bytes.begin() + done, bytes.size() - done);
-    if (wrote < 0 && errno != EINTR) return fail_errno(errno, file);
-    if (wrote > 0) done += static_cast<size_t>(wrote);
-  }
-  return {};
-}
 
 // How many bytes; into a file that gets its name when it is whole and on disk.
 Result<uint64_t> fetch(ClusterConnection& connection, const std::string& file) {
@@ -44,9 +36,10 @@ Result<uint64_t> fetch(ClusterConnection& connection, const std::string& file) {
     request.setOffset(offset);
     auto answer = connection.call(kj::mv(request));
     if (!answer) return tl::unexpected(answer.error());
-    if (auto written = write_all(fd.get(), answer->getData(), unfinished); !written)
+    const auto piece = answer->getData().asChars();
+    if (auto written = write_all(fd.get(), {piece.begin(), piece.size()}, unfinished); !written)
       return tl::unexpected(written.error());
-    offset += answer->getData().size();
+    offset += piece.size();
     end = answer->getEnd();
   }
   if (::fsync(fd.get()) != 0) return fail_errno(errno, unfinished);

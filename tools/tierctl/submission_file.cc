@@ -144,10 +144,8 @@ ElasticWords read_elastic(Fields& fields) {
   return words;
 }
 
-TaskSpec task_of(const ordered_json& value, const std::string& place, size_t index) {
-  Fields fields(value, place);
-  TaskSpec task;
-  task.name = fmt::format("task-{}", index + 1);
+// What it runs and what it needs for that.
+void read_work(Fields& fields, TaskSpec& task) {
   fields.with("name", [&](const auto& v, const auto& at) { task.name = text(v, at); });
   fields.with("command", [&](const auto& v, const auto& at) { task.argv = texts(v, at); });
   fields.with("datasets", [&](const auto& v, const auto& at) {
@@ -174,6 +172,10 @@ TaskSpec task_of(const ordered_json& value, const std::string& place, size_t ind
   fields.with("time_limit", [&](const auto& v, const auto& at) {
     task.time_limit_ms = quantity(v, at, "seconds or a duration as in \"30s\"", parse_duration_ms);
   });
+}
+
+// Among what, where and when it runs.
+void read_placing(Fields& fields, TaskSpec& task) {
   fields.with("env", [&](const auto& v, const auto& at) { task.env = env_of(v, at); });
   fields.with("after", [&](const auto& v, const auto& at) { task.after = texts(v, at); });
   fields.with("node", [&](const auto& v, const auto& at) { task.node = text(v, at); });
@@ -188,6 +190,14 @@ TaskSpec task_of(const ordered_json& value, const std::string& place, size_t ind
           at, fmt::format("must be a whole number from {} to {}", -kMostPriority, kMostPriority)};
     task.priority = v.template get<int32_t>();
   });
+}
+
+TaskSpec task_of(const ordered_json& value, const std::string& place, size_t index) {
+  Fields fields(value, place);
+  TaskSpec task;
+  task.name = fmt::format("task-{}", index + 1);
+  read_work(fields, task);
+  read_placing(fields, task);
   const auto gang = read_gang(fields, task.gang);
   const auto share = read_share(fields);
   if (!share.share.empty() && fields.has("units"))

@@ -10,6 +10,7 @@
 #include "tools/cluster/pages.h"
 #include "tools/output/arguments.h"
 #include "tools/tierctl/object.h"
+#include "tools/tierctl/task_tables.h"
 #include "tools/tierctl/task_view.h"
 #include "tools/tierctl/task_wait.h"
 
@@ -28,115 +29,6 @@ Result<int> list(Context& context, ClusterConnection& connection, const TaskFilt
   if (!context.output.json) add_ages(tasks, system_clock().wall_ms());
   return print(context.output, {{"tasks", tasks}},
                {{.rows = "/tasks", .columns = task_columns(), .empty = "no tasks"}});
-}
-
-std::vector<Table> task_tables(const ordered_json& task) {
-  std::vector<Column> columns{{"Task", "/id"},
-                              {"Submission", "/submission"},
-                              {"Name", "/name"},
-                              {"State", "/state"},
-                              {"Reason", "/reason"},
-                              {"Command", "/command_line"},
-                              {"Datasets", "/dataset_uses"},
-                              {"Units", "/spec/units", Format::kNumber},
-                              {"Units at most", "/spec/max_units", Format::kNumber},
-                              {"Memory limit", "/memory_limit"},
-                              {"Memory tier", "/memory_tier"},
-                              {"Room for swapping", "/spec/swap_room_bytes", Format::kBytes},
-                              {"float operations", "/spec/float_operations", Format::kNumber},
-                              {"int32 operations", "/spec/int_operations", Format::kNumber},
-                              {"After", "/spec/after"},
-                              {"User", "/user"},
-                              {"Policy", "/policy"},
-                              {"Node", "/node"},
-                              {"Attempt", "/attempt"},
-                              {"Submitted", "/submitted_ms", Format::kTime},
-                              {"Wait ms", "/wait_ms", Format::kNumber},
-                              {"Response ms", "/response_ms", Format::kNumber}};
-  if (!task["spec"].is_object() || task["spec"].value("max_units", 0) == 0)
-    std::erase_if(columns, [](const Column& each) { return each.pointer == "/spec/max_units"; });
-  if (!task["spec"].is_object() || task["spec"].value("swap_room_bytes", uint64_t{0}) == 0)
-    std::erase_if(columns,
-                  [](const Column& each) { return each.pointer == "/spec/swap_room_bytes"; });
-  if (task["spec"].is_object() && task["spec"].value("quality", ordered_json()).is_object())
-    for (const auto& column :
-         {Column{"Measure", "/spec/quality/measure"}, Column{"Is to rise", "/spec/quality/rises"},
-          Column{"Weight", "/spec/quality/weight", Format::kNumber},
-          Column{"Goal", "/spec/quality/goal", Format::kNumber},
-          Column{"Deadline, ms", "/spec/quality/deadline_ms", Format::kNumber}})
-      columns.push_back(column);
-  if (task["spec"].is_object() && task["spec"]["gang"].is_object())
-    for (const auto& [title, pointer] :
-         {std::pair("Ranks", "/spec/gang/ranks"), std::pair("Engine", "/spec/gang/engine"),
-          std::pair("GPUs per rank", "/spec/gang/gpus_per_rank"),
-          std::pair("Restarts", "/restarts")})
-      columns.push_back({title, pointer});
-  if (!task.value("width", "").empty()) {
-    columns.push_back({"Ranks at most", "/spec/gang/max_ranks"});
-    columns.push_back({"Why not more now", "/width"});
-  }
-  std::vector<Table> tables{{.rows = "/task", .columns = columns}};
-  if (!task["ranks"].empty())
-    tables.push_back({.title = "Ranks",
-                      .rows = "/task/ranks",
-                      .columns = {{"RANK", "/rank"},
-                                  {"TASK", "/id"},
-                                  {"STATE", "/state"},
-                                  {"NODE", "/node"},
-                                  {"CPU UNITS", "/cpu_units"},
-                                  {"GPUS", "/gpus"},
-                                  {"PID", "/pid"},
-                                  {"END", "/exit/how"},
-                                  {"CODE", "/exit/code"},
-                                  {"REASON", "/reason"}}});
-  for (auto& table : share_tables(task)) tables.push_back(std::move(table));
-  if (!task["progress"].empty())
-    tables.push_back({.title = "Progress, the last that it said",
-                      .rows = fmt::format("/task/progress/{}", task["progress"].size() - 1),
-                      .columns = {{"At", "/at_ms", Format::kTime},
-                                  {"Iteration", "/iteration", Format::kNumber},
-                                  {"of", "/iterations", Format::kNumber},
-                                  {"Samples", "/samples", Format::kNumber},
-                                  {"Loss", "/loss", Format::kNumber}}});
-  if (!task["progress"].empty() && !task["progress"].back()["measures"].empty())
-    tables.push_back(
-        {.title = "Measures, as it said them then",
-         .rows = fmt::format("/task/progress/{}/measures", task["progress"].size() - 1),
-         .columns = {{"MEASURE", "/name"}, {"VALUE", "/text"}}});
-  for (auto& table : checkpoint_tables(task)) tables.push_back(std::move(table));
-  if (!task["served"].is_null())
-    tables.push_back(
-        {.title = "Data, as served",
-         .rows = "/task/served",
-         .columns = {{"In the fast tier already", "/local_bytes", Format::kBytes},
-                     {"Promoted from the slow tier", "/promoted_bytes", Format::kBytes},
-                     {"Fetched from other nodes", "/fetched_bytes", Format::kBytes},
-                     {"Evicted to make room", "/evicted_bytes", Format::kBytes},
-                     {"Service latency ms", "/latency_ms", Format::kNumber},
-                     {"of it, waiting ms", "/queued_ms", Format::kNumber},
-                     {"making room ms", "/evict_ms", Format::kNumber},
-                     {"promoting ms", "/promote_ms", Format::kNumber},
-                     {"fetching ms", "/fetch_ms", Format::kNumber},
-                     {"The fast tier's own ms", "/reference_ms", Format::kNumber},
-                     {"Eviction GB/s then", "/evict_gb_per_s", Format::kNumber}}});
-  if (!task["exit"].is_null())
-    tables.push_back({.title = "End",
-                      .rows = "/task/exit",
-                      .columns = {{"How", "/how"},
-                                  {"Code", "/code"},
-                                  {"Reason", "/reason"},
-                                  {"CPU user ms", "/cpu_user_ms", Format::kNumber},
-                                  {"CPU system ms", "/cpu_system_ms", Format::kNumber},
-                                  {"Peak memory", "/max_resident_bytes", Format::kBytes},
-                                  {"Memory tier", "/memory_tier"},
-                                  {"Wall ms", "/wall_ms", Format::kNumber},
-                                  {"Block reads", "/io_read_bytes", Format::kBytes},
-                                  {"Block writes", "/io_write_bytes", Format::kBytes}}});
-  if (!task["exit"].is_null() && !task["exit"]["memory"].empty())
-    tables.push_back({.title = "What the kernel did with its memory",
-                      .rows = "/task/exit/memory",
-                      .columns = {{"FIGURE", "/name"}, {"VALUE", "/value", Format::kNumber}}});
-  return tables;
 }
 
 // Words that a shell would split are quoted, so that the line can be told apart.

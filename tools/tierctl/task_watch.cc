@@ -6,10 +6,10 @@
 #include <cstdio>
 
 #include "base/clock.h"
+#include "base/printable.h"
 #include "tools/cluster/duration.h"
 #include "tools/cluster/message_json.h"
 #include "tools/output/arguments.h"
-#include "tools/output/format.h"
 #include "tools/tierctl/object.h"
 #include "tools/tierctl/task_view.h"
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/printable.h"
 #include "tools/tiertool/move.h"
 
 namespace tierpilot::tiertool {
@@ -79,13 +80,6 @@ class Trace {
                    ? fmt::format("{:.1f}", static_cast<double>(*event.duration_ns) / 1e3)
                    : "-",
                event.pid, printable(event.command));
-  }
-
-  // A process may call itself what it likes.
-  static std::string printable(std::string text) {
-    for (char& byte : text)
-      if (static_cast<unsigned char>(byte) < ' ' || byte == 0x7f) byte = '?';
-    return text;
   }
 
   const Output& output_;

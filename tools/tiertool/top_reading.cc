@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "daemon/memory/heat/numa_maps.h"
+#include "daemon/topology/meminfo.h"
 
 namespace tierpilot::tiertool {
 namespace {
@@ -36,15 +37,6 @@ std::optional<double> pressure(const std::string& text, const std::string& kind)
   return percent / 100;
 }
 
-// "Node 0 MemFree:  1234 kB"
-std::optional<uint64_t> meminfo_bytes(const std::string& text, std::string_view key) {
-  const auto at = text.find(key);
-  if (at == std::string::npos) return {};
-  uint64_t kib = 0;
-  std::istringstream(text.substr(at + key.size())) >> kib;
-  return kib << 10;
-}
-
 std::vector<NodeReading> read_nodes(const Sysroot& sysroot) {
   std::vector<NodeReading> nodes;
   const auto ids = sysroot.read_id_list("/sys/devices/system/node/has_memory");
@@ -52,8 +44,8 @@ std::vector<NodeReading> read_nodes(const Sysroot& sysroot) {
     const auto text = sysroot.read(fmt::format("/sys/devices/system/node/node{}/meminfo", id));
     if (!text) continue;  // it was taken away just now
     nodes.push_back({.node = id,
-                     .total_bytes = meminfo_bytes(*text, "MemTotal:").value_or(0),
-                     .free_bytes = meminfo_bytes(*text, "MemFree:").value_or(0)});
+                     .total_bytes = meminfo_bytes(*text, "MemTotal").value_or(0),
+                     .free_bytes = meminfo_bytes(*text, "MemFree").value_or(0)});
   }
   return nodes;
 }

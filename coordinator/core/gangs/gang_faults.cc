@@ -8,6 +8,7 @@
 #include "coordinator/core/gangs/gang_life.h"
 #include "coordinator/core/nodes/node_events.h"
 #include "coordinator/store/records.h"
+#include "coordinator/store/unit_records.h"
 
 namespace tierpilot {
 namespace {

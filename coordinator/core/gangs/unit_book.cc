@@ -83,6 +83,12 @@ std::vector<std::string> UnitBook::add(const NodeFacts& facts, int64_t now_ms) {
   return added;
 }
 
+void UnitBook::restore(const KnownUnits& known) {
+  for (const auto& [unit, since] : known.since_ms) remember(unit, since);
+  for (const auto& failure : known.failures) failed(failure);
+  for (const auto& [unit, reason] : known.drains) drain(unit, reason);
+}
+
 void UnitBook::forget(const std::string& node) {
   const auto is_of = [&](const std::string& unit) { return node_of(unit) == node; };
   std::erase_if(since_ms_, [&](const auto& unit) { return is_of(unit.first); });

@@ -8,20 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
 #include "coordinator/core/nodes/registry.h"
-#include "coordinator/store/db.h"
+#include "coordinator/records/known_units.h"
 #include "model/unit_id.h"
 
 namespace tierpilot {
-
-struct UnitFailure {
-  int64_t at_ms = 0;  // wall time
-  std::string unit;
-  std::string kind;    // signal 9, node lost, ...
-  uint64_t task = 0;   // of the gang; 0: the device failed by itself, whoever had it
-  std::string told{};  // see told_as(); empty: no daemon tells it
-};
 
 // A failure that a node's daemon tells, until it hears that it is on disk: the event's number says
 // which of that daemon's it is.
@@ -42,6 +33,8 @@ class UnitBook {
   // Units that are new have been in service since now. Gives the new ones.
   std::vector<std::string> add(const NodeFacts& facts, int64_t now_ms);
   void remember(const std::string& unit, int64_t since_ms) { since_ms_.emplace(unit, since_ms); }
+  // From the store, before anything else.
+  void restore(const KnownUnits& known);
   // All that is known of a node that is gone for good.
   void forget(const std::string& node);
   void failed(UnitFailure failure);
@@ -106,20 +99,5 @@ class UnitBook {
   mutable std::map<std::string, UnitFailureRate> rates_;
   mutable int64_t reckoned_ms_ = INT64_MIN;
 };
-
-namespace records {
-
-Status put_unit(Db& db, const std::string& unit, int64_t since_ms);
-// All that is known of the node's units.
-Status remove_units(Db& db, const std::string& node);
-// The last ten thousand of all units are kept. What was told before is left as it is.
-Status put_unit_failure(Db& db, const UnitFailure& failure);
-Status remove_unit_failures(Db& db, uint64_t task);
-Status remove_unit_failures(Db& db, const std::string& unit);
-// An empty reason ends it.
-Status put_unit_drain(Db& db, const std::string& unit, int64_t at_ms, const std::string& reason);
-Status read_units(Db& db, UnitBook& into);
-
-}  // namespace records
 
 }  // namespace tierpilot

@@ -1,6 +1,6 @@
 #include "coordinator/core/gangs/unit_order.h"
 
-#include "coordinator/store/records.h"
+#include "coordinator/store/unit_records.h"
 
 namespace tierpilot {
 

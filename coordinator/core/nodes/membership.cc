@@ -9,6 +9,7 @@
 #include "coordinator/core/data/discard.h"
 #include "coordinator/core/nodes/node_events.h"
 #include "coordinator/store/records.h"
+#include "coordinator/store/unit_records.h"
 #include "model/registration.h"
 #include "model/swap_room.h"
 

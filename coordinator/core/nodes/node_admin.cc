@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "coordinator/core/nodes/node_events.h"
 #include "coordinator/store/records.h"
+#include "coordinator/store/unit_records.h"
 
 namespace tierpilot {
 namespace {

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <charconv>
 #include <fstream>
 #include <sstream>
+
+#include "daemon/memory/heat/whole_number.h"
 
 namespace tierpilot {
 namespace {
@@ -18,17 +19,12 @@ std::string_view take_word(std::string_view& line) {
   return word;
 }
 
-bool parse_number(std::string_view text, uint64_t& value, int base = 10) {
-  const auto [end, err] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  return err == std::errc{} && end == text.data() + text.size();
-}
-
 // "7f00-7fff rw-p 00000000 00:00 0   [heap]"
 bool parse_header(std::string_view line, Mapping& mapping) {
   const auto range = take_word(line);
   const auto dash = range.find('-');
-  if (dash == std::string_view::npos || !parse_number(range.substr(0, dash), mapping.start, 16) ||
-      !parse_number(range.substr(dash + 1), mapping.end, 16) || mapping.start >= mapping.end)
+  if (dash == std::string_view::npos || !parse_whole(range.substr(0, dash), mapping.start, 16) ||
+      !parse_whole(range.substr(dash + 1), mapping.end, 16) || mapping.start >= mapping.end)
     return false;
   mapping.permissions = take_word(line);
   for (int skipped = 0; skipped < 3; ++skipped) take_word(line);  // offset, device, inode
@@ -44,7 +40,7 @@ bool parse_field(std::string_view line, Mapping& mapping) {
   const bool huge = key == "AnonHugePages:" || key == "ShmemPmdMapped:" || key == "FilePmdMapped:";
   if (!rss && !page && !huge) return true;
   uint64_t kib = 0;
-  if (!parse_number(take_word(line), kib) || kib > UINT64_MAX >> 10) return false;
+  if (!parse_whole(take_word(line), kib) || kib > UINT64_MAX >> 10) return false;
   if (rss) mapping.resident_bytes = kib << 10;
   if (huge) mapping.huge_bytes += kib << 10;
   if (!page) return true;

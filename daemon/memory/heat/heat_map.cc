@@ -77,8 +77,6 @@ void HeatMap::choose_ranges(std::span<const TrackedRange> ranges,
   size_t kept = 0;
   while (kept < chosen.size() && 2 * (kept + 1) <= affordable(sum + chosen[kept].bytes()))
     sum += chosen[kept++].bytes();
-  untracked_bytes_ = 0;
-  for (size_t i = kept; i < chosen.size(); ++i) untracked_bytes_ += chosen[i].bytes();
   chosen.resize(kept);
   tracked_bytes_ = sum;
   region_limit_ = affordable(sum);

@@ -41,7 +41,7 @@ class HeatMap {
 
   // Sets what is tracked: sorted, disjoint ranges. Known heat stays where a range remains; new
   // ranges begin cold and unknown. When memory_share cannot pay for a region per range, the
-  // smallest ranges are left out: see untracked_bytes().
+  // smallest ranges are left out.
   void track(std::span<const TrackedRange> ranges);
 
   // Ages all regions by `interval_s` and takes in what was seen meanwhile: sorted, disjoint
@@ -51,10 +51,8 @@ class HeatMap {
   // Sorted and disjoint. Valid until the next call of track() or update().
   std::span<const HeatRegion> regions() const { return regions_; }
   uint64_t tracked_bytes() const { return tracked_bytes_; }
-  uint64_t untracked_bytes() const { return untracked_bytes_; }
   // Of everything allocated: at most memory_share of tracked_bytes().
   size_t memory_bytes() const;
-  size_t region_limit() const { return region_limit_; }
   double half_life_s() const { return options_.half_life_s; }
 
  private:
@@ -68,7 +66,6 @@ class HeatMap {
   std::vector<HeatRegion> regions_;
   std::vector<HeatRegion> next_;  // under construction
   uint64_t tracked_bytes_ = 0;
-  uint64_t untracked_bytes_ = 0;
   size_t region_limit_ = 0;
   float hottest_ = 0;
 };

@@ -3,17 +3,13 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <charconv>
 #include <fstream>
 #include <sstream>
 
+#include "daemon/memory/heat/whole_number.h"
+
 namespace tierpilot {
 namespace {
-
-bool parse(std::string_view text, uint64_t& value, int base = 10) {
-  const auto [end, err] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  return err == std::errc{} && end == text.data() + text.size();
-}
 
 // "N0=12", "kernelpagesize_kB=4", "file=/lib/x", "heap"; others are skipped.
 bool parse_word(std::string_view word, MappingNodes& mapping) {
@@ -27,12 +23,13 @@ bool parse_word(std::string_view word, MappingNodes& mapping) {
   if (key == "file") {
     mapping.name = value;
   } else if (key == "kernelpagesize_kB") {
-    if (!parse(value, number) || number > 1 << 20 || !std::has_single_bit(number)) return false;
+    if (!parse_whole(value, number) || number > 1 << 20 || !std::has_single_bit(number))
+      return false;
     mapping.page_bytes = number << 10;
   } else if (key.size() > 1 && key[0] == 'N') {
     uint64_t node = 0;
-    if (!parse(key.substr(1), node) || node > 65'535) return false;
-    if (!parse(value, number) || number > UINT64_MAX >> 32) return false;
+    if (!parse_whole(key.substr(1), node) || node > 65'535) return false;
+    if (!parse_whole(value, number) || number > UINT64_MAX >> 32) return false;
     mapping.pages_on_node[static_cast<int>(node)] += number;
   }
   return true;
@@ -42,7 +39,7 @@ bool parse_line(std::string_view line, MappingNodes& mapping) {
   for (int column = 0; !line.empty(); ++column) {
     const auto word = line.substr(0, line.find(' '));
     line.remove_prefix(std::min(word.size() + 1, line.size()));
-    if (column == 0 && !parse(word, mapping.start, 16)) return false;
+    if (column == 0 && !parse_whole(word, mapping.start, 16)) return false;
     if (column == 1) mapping.policy = word;
     if (column > 1 && !parse_word(word, mapping)) return false;
   }

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
+
+#include "daemon/topology/meminfo.h"
 
 namespace tierpilot {
 namespace {
@@ -58,17 +59,6 @@ bool has_all(const Topology& topology, const ByNode& by_node) {
   });
 }
 
-// "Inactive(file):   1234 kB" in a node's meminfo, whose lines begin with "Node 0 ".
-uint64_t meminfo_bytes(const std::string& text, std::string_view key) {
-  const auto at = text.find(key);
-  if (at == std::string::npos) return 0;
-  const auto digits = text.find_first_of("0123456789", at + key.size());
-  uint64_t kib = 0;
-  if (digits != std::string::npos)
-    std::from_chars(text.data() + digits, text.data() + text.size(), kib);
-  return kib << 10;
-}
-
 }  // namespace
 
 TierSet make_paging_tiers(const Topology& topology, const ByNode& measured_ns) {
@@ -110,7 +100,8 @@ void refresh_free_bytes(const Sysroot& sysroot, std::vector<PagingTier>& tiers) 
     for (const int node : tier.nodes) {
       const auto text =
           sysroot.read(fmt::format("/sys/devices/system/node/node{}/meminfo", node)).value_or("");
-      tier.free_bytes += meminfo_bytes(text, "MemFree:") + meminfo_bytes(text, "Inactive(file):");
+      for (const char* key : {"MemFree", "Inactive(file)"})
+        tier.free_bytes += meminfo_bytes(text, key).value_or(0);
     }
   }
 }

@@ -6,11 +6,14 @@
 #include <charconv>
 #include <vector>
 
+#include "base/printable.h"
+
 namespace tierpilot {
 namespace {
 
 constexpr size_t kMaxNameChars = 128;
 constexpr size_t kMaxOwnerChars = 100;
+constexpr size_t kMostShownBytes = 40;  // of a name that is refused
 constexpr std::string_view kDraftPrefix = ".tmp@";
 constexpr std::string_view kPrivatePrefix = ".write@";
 
@@ -28,21 +31,13 @@ bool is_name(std::string_view text, size_t max_chars) {
          std::all_of(text.begin(), text.end(), is_name_char);
 }
 
-// Hostile text must not reach a terminal or a log as it came.
-std::string printable(std::string_view text) {
-  std::string out(text.substr(0, 40));
-  std::replace_if(
-      out.begin(), out.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  return text.size() > 40 ? out + "..." : out;
-}
-
 Status check_name(std::string_view kind, std::string_view text, size_t max_chars) {
   if (is_name(text, max_chars)) return {};
   return fail(
       ErrorCode::kInvalid,
       fmt::format("{} name '{}' is not allowed: use 1 to {} of A-Z a-z 0-9 _ . - and do not "
                   "start with a dot",
-                  kind, printable(text), max_chars));
+                  kind, printable(text, kMostShownBytes), max_chars));
 }
 
 // Only the form that std::to_string writes: "007" would be a second name of the same replica.

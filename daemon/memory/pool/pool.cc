@@ -33,18 +33,6 @@ Status check(const PoolOptions& options) {
 
 }  // namespace
 
-std::string_view serve_how_name(ServeHow how) {
-  switch (how) {
-    case ServeHow::kHit:
-      return "hit";
-    case ServeHow::kPromotion:
-      return "promotion";
-    case ServeHow::kFetch:
-      return "fetch";
-  }
-  return "unknown";
-}
-
 std::string_view copy_state_name(CopyState state) {
   switch (state) {
     case CopyState::kAbsent:

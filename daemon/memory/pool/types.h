@@ -31,7 +31,6 @@ struct PoolOptions {
 };
 
 enum class ServeHow { kHit, kPromotion, kFetch };
-std::string_view serve_how_name(ServeHow how);  // "hit", "promotion", "fetch"
 
 struct ServeItem {
   std::string name;

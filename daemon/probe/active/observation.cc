@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/statistics.h"
+
 namespace tierpilot {
 namespace {
 

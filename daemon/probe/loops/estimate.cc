@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/histogram.h"
+#include "base/statistics.h"
 
 namespace tierpilot {
 namespace {
@@ -27,13 +28,6 @@ std::string others_text(const Surroundings& around) {
 }
 
 }  // namespace
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
 
 double spread(const std::vector<double>& values) {
   const auto [low, high] = std::minmax_element(values.begin(), values.end());

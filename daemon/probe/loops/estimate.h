@@ -12,9 +12,7 @@ namespace tierpilot {
 
 using LatencyCounts = std::vector<std::pair<uint64_t, uint64_t>>;  // (ns, how often)
 
-// Of at least one value.
-double median(std::vector<double> values);
-// (largest - smallest) / median; 0 with one value.
+// (largest - smallest) / median, of at least one value; 0 with one.
 double spread(const std::vector<double>& values);
 // The smallest value that a share q of the counts does not exceed; 0 without counts. Exact, where a
 // Histogram is within 1/16.

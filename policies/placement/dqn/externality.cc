@@ -17,10 +17,6 @@ double odds(double share) {
   return bounded / (1 - bounded);
 }
 
-double or_typical(double rate, double typical) {
-  return rate > 0 && std::isfinite(rate) ? rate : typical;
-}
-
 double fast_share(const TaskFeatures& task, const NodeState& node) {
   if (task.data_bytes == 0) return 0;
   return static_cast<double>(std::min(node.held_fast_bytes, task.data_bytes)) /

@@ -2,18 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
 
+#include "policies/learning/finite.h"
 #include "policies/placement/dqn/weights.h"
 
 namespace tierpilot {
 namespace {
-
-bool all_finite(const std::vector<float>& values) {
-  return std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
-}
 
 bool plausible(const TokenSet& sight) {
   constexpr size_t kMost = 1024;  // as dqn.tokens

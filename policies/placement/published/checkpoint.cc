@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "policies/learning/envelope.h"
+#include "policies/learning/finite.h"
 
 namespace tierpilot {
 namespace {
@@ -28,10 +26,6 @@ void put_observation(ByteWriter& out, const Observation& seen) {
   put_mask(out, seen.present);
   put_mask(out, seen.candidates);
   out.put<uint8_t>(seen.exchangeable);
-}
-
-bool all_finite(const std::vector<float>& values) {
-  return std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
 }
 
 std::shared_ptr<const Observation> get_observation(ByteReader& in) {

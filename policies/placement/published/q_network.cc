@@ -4,9 +4,9 @@
 #include <torch/types.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "policies/learning/blas_kernels.h"
+#include "policies/learning/finite.h"
 #include "policies/placement/published/observation.h"
 #include "policies/placement/published/q_module.h"
 
@@ -63,8 +63,7 @@ Status QNetwork::set_weights(std::span<const float> weights) {
   if (weights.size() != weight_count())
     return fail(ErrorCode::kInvalid, fmt::format("{} weights do not fit a network of {}",
                                                  weights.size(), weight_count()));
-  if (!std::all_of(weights.begin(), weights.end(), [](float w) { return std::isfinite(w); }))
-    return fail(ErrorCode::kInvalid, "a weight is not a finite number");
+  if (!all_finite(weights)) return fail(ErrorCode::kInvalid, "a weight is not a finite number");
   std::ranges::copy(weights, impl_->memory.floats().begin());
   return {};
 }

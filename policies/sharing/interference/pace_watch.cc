@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/statistics.h"
+
 namespace tierpilot::sharing {
 namespace {
 
@@ -12,21 +14,13 @@ constexpr double kLeastSpread = 0.03, kUsualSpread = 0.06;  // of ln(pace) betwe
 constexpr double kOtherRun = 0.03;  // of ln: by what a next run of the same pair differs
 constexpr double kOfMedian = 1.57;  // variance of a median by that of a mean
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
-
 // Of windows about their median, by the median of distances: one odd window does not widen it.
 double spread(const std::vector<double>& values) {
-  constexpr double kOfNormal = 1.4826;
   const double middle = median(values);
   std::vector<double> distances;
   for (const double value : values) distances.push_back(std::abs(value - middle));
   // A few windows may lie close to each other by chance.
-  return std::max({kLeastSpread, kOfNormal * median(distances), kUsualSpread / 2});
+  return std::max({kLeastSpread, kDeviationOfMad * median(distances), kUsualSpread / 2});
 }
 
 std::vector<Sharer> missing_in(const std::vector<Neighbour>& others,

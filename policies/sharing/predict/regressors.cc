@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/statistics.h"
 #include "policies/sharing/predict/cholesky.h"
 #include "policies/sharing/predict/regressor.h"
 #include "policies/sharing/predict/saved_kinds.h"
@@ -28,10 +29,7 @@ class Constant final : public Regressor {
 class Median final : public Regressor {
  public:
   void fit(const std::vector<Row>&, const std::vector<double>& targets) override {
-    auto sorted = targets;
-    const auto middle = sorted.begin() + static_cast<ptrdiff_t>(sorted.size() / 2);
-    std::nth_element(sorted.begin(), middle, sorted.end());
-    median_ = *middle;
+    median_ = upper_median(targets);
   }
   double predict(const Row&) const override { return median_; }
 

@@ -1,20 +1,14 @@
 #include "policies/sharing/predict/trimmed.h"
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "base/statistics.h"
 
 namespace tierpilot::sharing {
 namespace {
 
-constexpr double kFar = 5;             // robust deviations
-constexpr double kDeviation = 1.4826;  // of a normal distribution, in medians of what is off
-
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
+constexpr double kFar = 5;  // robust deviations
 
 class Trimmed final : public Regressor {
  public:
@@ -25,7 +19,7 @@ class Trimmed final : public Regressor {
     std::vector<double> off;
     for (size_t i = 0; i < rows.size(); ++i)
       off.push_back(std::abs(targets[i] - regressor_->predict(rows[i])));
-    const double most = kFar * kDeviation * median_of(off);
+    const double most = kFar * kDeviationOfMad * upper_median(off);
     std::vector<Row> near;
     std::vector<double> near_targets;
     for (size_t i = 0; i < rows.size(); ++i)

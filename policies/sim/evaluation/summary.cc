@@ -3,6 +3,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/statistics.h"
 #include "policies/sim/comparison.h"
 #include "policies/sim/evaluation/evaluate.h"
 
@@ -10,12 +11,6 @@ namespace tierpilot::sim {
 namespace {
 
 using nlohmann::ordered_json;
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());

@@ -168,12 +168,6 @@ void update(AcNet& net, const AcTrainingSettings& settings, std::vector<Step>& s
 
 }  // namespace
 
-RunCost expected_cost(const PlacementState& state, const Job& job, const Units& units,
-                      const UnitFailures& failures) {
-  return expected_cost_at(state, job, units,
-                          [&](uint32_t unit) { return failures.rate(unit, state.now_h); });
-}
-
 RunCost expected_cost_at(const PlacementState& state, const Job& job, const Units& units,
                          const std::function<double(uint32_t unit)>& per_h) {
   double true_per_h = 0, told_per_h = 0;

@@ -44,16 +44,13 @@ AcNet train_ac_on(AcNet net, const AcTrainingSettings& settings,
                   const std::function<GangScene(uint64_t seed)>& scene_of,
                   const std::function<void(const AcRound&)>& progress);
 
-// What placing the job there is expected to cost, knowing the true rates: unit hours that are not
-// work (data to be fetched, checkpoints, slow links, the work lost, the restart, the unit under
-// repair), up to the end of the run.
+// What placing the job there is expected to cost at the true rates: unit hours that are not work
+// (data to be fetched, checkpoints, slow links, the work lost, the restart, the unit under repair),
+// up to the end of the run.
 struct RunCost {
   double unit_h = 0;
   double hours = 0;  // by which the job ends later
 };
-RunCost expected_cost(const PlacementState& state, const Job& job, const Units& units,
-                      const UnitFailures& failures);
-// The same at any rates.
 RunCost expected_cost_at(const PlacementState& state, const Job& job, const Units& units,
                          const std::function<double(uint32_t unit)>& per_h);
 

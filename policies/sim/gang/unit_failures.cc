@@ -41,13 +41,6 @@ std::vector<Rate> draw_rates(const FailureMix& mix, SeededRandom& random) {
 
 }  // namespace
 
-Result<FailureSetting> failure_setting_from_name(const std::string& name) {
-  for (size_t i = 0; i < std::size(kNames); ++i)
-    if (name == kNames[i]) return static_cast<FailureSetting>(i);
-  return fail(ErrorCode::kInvalid,
-              "failure setting '" + name + "': there are equal, differing, clustered, drifting");
-}
-
 const char* failure_setting_name(FailureSetting setting) {
   return kNames[static_cast<size_t>(setting)];
 }

@@ -3,16 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
-
-#include "base/result.h"
 
 namespace tierpilot::gang {
 
 // How failure rates are spread over units and time; each has the same mean over the fleet.
 enum class FailureSetting { kEqual, kDiffering, kClustered, kDrifting };
-Result<FailureSetting> failure_setting_from_name(const std::string& name);
 const char* failure_setting_name(FailureSetting setting);
 
 struct UnitFailures {

@@ -9,6 +9,8 @@
 #include <span>
 #include <string_view>
 
+#include "base/thousands.h"
+
 namespace tierpilot::sim::plot {
 namespace {
 
@@ -49,13 +51,6 @@ Measure measure_for(Unit unit, double value, double times) {
   size_t i = 0;
   while (i + 1 < all.size() && value >= times * all[i + 1].size) ++i;
   return all[i];
-}
-
-std::string with_thousands(std::string digits) {
-  const size_t sign = digits.starts_with('-');
-  const size_t point = std::min(digits.find('.'), digits.size());
-  for (size_t at = point; at > sign + 3; at -= 3) digits.insert(at - 3, ",");
-  return digits;
 }
 
 // With as many decimals as tell one step from the next.

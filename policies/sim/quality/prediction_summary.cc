@@ -4,6 +4,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/statistics.h"
+
 namespace tierpilot::sim {
 namespace {
 
@@ -19,10 +21,6 @@ struct Measures {
   double predictions = 0;
   double mean = 0, median = 0, p90 = 0, coverage = 0, floor = 0;
 };
-
-double quantile(std::vector<double>& sorted, double share) {
-  return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
-}
 
 Measures measures_of(Cell cell) {
   std::sort(cell.errors.begin(), cell.errors.end());

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/statistics.h"
 #include "policies/quality/noise_scale.h"
 #include "policies/quality/predictor.h"
 
@@ -19,7 +20,7 @@ double noise_floor(const LossCurve& curve, size_t seen) {
   std::vector<double> losses;
   for (size_t i = seen; i < curve.points.size(); ++i)
     if (std::isfinite(curve.points[i].loss)) losses.push_back(curve.points[i].loss);
-  const double level = std::abs(quality::median(losses));
+  const double level = std::abs(upper_median(losses));
   if (level == 0) return 0;
   return quality::noise_deviation(losses) * std::sqrt(2 / std::numbers::pi) / level;
 }

@@ -10,14 +10,13 @@
 #include <optional>
 #include <thread>
 
-#include "policies/quality/noise_scale.h"
+#include "base/statistics.h"
 #include "policies/sim/quality/family_curves.h"
 
 namespace tierpilot::sim {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using quality::median;
 
 constexpr uint32_t kGeneratedCurves = 10;  // of each family
 
@@ -32,12 +31,6 @@ double mean(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += value;
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
-}
-
-double quantile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
 }
 
 std::vector<double> over_jobs(const std::vector<const Run*>& runs,
@@ -63,7 +56,7 @@ Json measures(const std::vector<const Run*>& runs) {
   for (size_t i = 0; i < kLossLeft.size(); ++i) {
     const auto times = over_jobs(runs, [i](auto& job) { return job.reached_s[i]; });
     row[fmt::format("time_to_{:.0f}_percent_s", 100 * kLossLeft[i])] = {
-        {"median", median(times)}, {"mean", mean(times)}, {"p90", quantile(times, 0.9)}};
+        {"median", upper_median(times)}, {"mean", mean(times)}, {"p90", quantile(times, 0.9)}};
   }
   const auto completions = over_jobs(runs, [](auto& job) { return job.completion_s; });
   row["completion_s"] = {{"mean", mean(completions)}, {"p90", quantile(completions, 0.9)}};

@@ -64,7 +64,8 @@ void print_subjects(const PassiveProbe& probe) {
 
 void print_side(const char* name, const std::vector<double>& throughputs) {
   fmt::print("  {:4} median {:12.0f} per second   quartiles {:12.0f} to {:.0f}\n", name,
-             quantile(throughputs, 0.5), quantile(throughputs, 0.25), quantile(throughputs, 0.75));
+             interpolated_quantile(throughputs, 0.5), interpolated_quantile(throughputs, 0.25),
+             interpolated_quantile(throughputs, 0.75));
 }
 
 // A wide interval says how noisy the machine was, and nothing of the probe.
@@ -90,9 +91,11 @@ void print_result(const Subject& subject, const Watch& watch, const Comparison& 
   print_side("off", result.off);
   print_side("on", result.on);
   fmt::print("  cost median {:+.2f} %, {} within [{:+.2f}, {:+.2f}] %; goal {} %: {}\n",
-             quantile(result.cost_percent, 0.5), watch.pairs < 6 ? "all" : "95 % of medians", low,
-             high, kGoalPercent, verdict(low, high));
-  const double added_s = 1 / quantile(result.on, 0.5) - 1 / quantile(result.off, 0.5);
+             interpolated_quantile(result.cost_percent, 0.5),
+             watch.pairs < 6 ? "all" : "95 % of medians", low, high, kGoalPercent,
+             verdict(low, high));
+  const double added_s =
+      1 / interpolated_quantile(result.on, 0.5) - 1 / interpolated_quantile(result.off, 0.5);
   fmt::print("  added to each call: {:.0f} ns\n",
              added_s * 1e9 * static_cast<double>(subject.batch));
 }

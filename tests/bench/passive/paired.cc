@@ -19,7 +19,7 @@ Comparison compare(size_t pairs, const Run& off, const Run& on) {
   return result;
 }
 
-double quantile(std::vector<double> values, double q) {
+double interpolated_quantile(std::vector<double> values, double q) {
   std::ranges::sort(values);
   const double at = q * static_cast<double>(values.size() - 1);
   const auto below = static_cast<size_t>(at);

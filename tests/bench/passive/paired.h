@@ -18,7 +18,7 @@ struct Comparison {
 // a run failed.
 Comparison compare(size_t pairs, const Run& off, const Run& on);
 
-double quantile(std::vector<double> values, double q);
+double interpolated_quantile(std::vector<double> values, double q);
 
 // Bounds between which the median lies with a probability of 95 %, whatever the distribution: order
 // statistics by the binomial law (Conover, Practical Nonparametric Statistics, 3.2).

@@ -4,6 +4,8 @@
 #include <functional>
 #include <map>
 
+#include "base/statistics.h"
+
 namespace tierpilot::bench {
 namespace {
 
@@ -21,17 +23,10 @@ double mean(const Values& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
-double median_of(Values values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 ordered_json spread_of(Values values, const std::string& why_none) {
   if (values.empty()) return {{"median", nullptr}, {"reason", "unavailable: " + why_none}};
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
-  return {{"median", median_of(values)}, {"min", *least}, {"max", *most}};
+  return {{"median", median(values)}, {"min", *least}, {"max", *most}};
 }
 
 // Of the ticks in the last part of each phase.
@@ -47,7 +42,7 @@ double steady_rate(const RowRun& run) {
   Values rates;
   for (const auto& tick : run.ticks)
     if (is_steady(run, tick)) rates.push_back(tick.operations_per_s);
-  return median_of(std::move(rates));
+  return median(std::move(rates));
 }
 
 double whole_rate(const RowRun& run) {

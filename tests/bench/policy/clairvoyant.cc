@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/statistics.h"
 #include "policies/placement/registry.h"
 #include "policies/scheduling/estimate.h"
 #include "policies/sim/evaluation/bound.h"
@@ -212,11 +213,6 @@ std::vector<Outcome> play_all(std::vector<Scene>& scenes, uint32_t threads) {
   for (uint32_t i = 1; i < threads; ++i) others.emplace_back(work);
   work();
   return outcomes;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 void run(const Options& options) {

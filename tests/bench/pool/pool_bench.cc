@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/statistics.h"
 #include "base/unique_fd.h"
 #include "daemon/memory/pool/pool.h"
 
@@ -78,10 +79,7 @@ double plain_copy_gb_per_s(const std::string& from, const std::string& to, bool 
 
 struct Samples {
   std::vector<double> gb_per_s;
-  double median() {
-    std::sort(gb_per_s.begin(), gb_per_s.end());
-    return gb_per_s.empty() ? 0 : gb_per_s[gb_per_s.size() / 2];
-  }
+  double median() const { return upper_median(gb_per_s); }
 };
 
 // What MemorySource gives.

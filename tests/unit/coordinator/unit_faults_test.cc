@@ -4,6 +4,7 @@
 
 #include "coordinator/core/gangs/unit_order.h"
 #include "coordinator/store/records.h"
+#include "coordinator/store/unit_records.h"
 #include "gangs/gang_fixture.h"
 
 namespace tierpilot::testing {

@@ -71,6 +71,14 @@ TEST(Ac, NumbersThatNobodyExpectsGiveFiniteScores) {
   }
 }
 
+// At the true rates.
+double expected_unit_h(const PlacementState& state, const Job& job, const Units& units,
+                       const UnitFailures& failures) {
+  return expected_cost_at(state, job, units,
+                          [&](uint32_t unit) { return failures.rate(unit, state.now_h); })
+      .unit_h;
+}
+
 // Mean over scenes that no training drew.
 double cost_of(const std::shared_ptr<const AcNet>& net) {
   class Measure : public Placer {
@@ -79,7 +87,7 @@ double cost_of(const std::shared_ptr<const AcNet>& net) {
         : inner_(std::move(inner)), scene_(scene) {}
     Units place(const PlacementState& state, const Job& job) override {
       auto units = inner_->place(state, job);
-      cost += expected_cost(state, job, units, scene_.failures).unit_h;
+      cost += expected_unit_h(state, job, units, scene_.failures);
       return units;
     }
     double cost = 0;
@@ -130,14 +138,14 @@ TEST(AcTraining, ACostCountsSlowLinksFailuresAndTheRepair) {
   UnitFailures failures;
   failures.per_h_before = failures.per_h_after = {0, 0, 0, 1e-2};
   const Job job{.units = 2, .work_h = 10, .network = 0};
-  const auto together = expected_cost(state, job, {0, 1}, failures);
-  const auto apart = expected_cost(state, job, {0, 2}, failures);
-  const auto failing = expected_cost(state, job, {2, 3}, failures);
-  EXPECT_GT(apart.unit_h, together.unit_h);
-  EXPECT_GT(failing.unit_h, together.unit_h);
+  const auto together = expected_unit_h(state, job, {0, 1}, failures);
+  const auto apart = expected_unit_h(state, job, {0, 2}, failures);
+  const auto failing = expected_unit_h(state, job, {2, 3}, failures);
+  EXPECT_GT(apart, together);
+  EXPECT_GT(failing, together);
   state.costs.repair_h += 10;
-  const auto longer = expected_cost(state, job, {2, 3}, failures);
-  EXPECT_NEAR(longer.unit_h - failing.unit_h, 10 * -std::expm1(-1e-2 * 10), 0.1);
+  const auto longer = expected_unit_h(state, job, {2, 3}, failures);
+  EXPECT_NEAR(longer - failing, 10 * -std::expm1(-1e-2 * 10), 0.1);
 }
 
 TEST(AcWeights, AreReadAsTheyWereWritten) {

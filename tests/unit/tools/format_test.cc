@@ -37,6 +37,9 @@ TEST(FormatCell, WritesEachKind) {
 
 TEST(Printable, TakesEscapeCodesAway) {
   EXPECT_EQ(format_cell("a\x1b[31mb\n", Format::kText), "a?[31mb?");
+  EXPECT_EQ(format_cell("a\xc2\x9bmb", Format::kText), "a??mb") << "C1 in UTF-8";
+  EXPECT_EQ(format_cell("a\x9bmb", Format::kText), "a?mb") << "C1 as a byte";
+  EXPECT_EQ(format_cell("Größe", Format::kText), "Größe");
 }
 
 TEST(DisplayWidth, CountsCodePoints) {

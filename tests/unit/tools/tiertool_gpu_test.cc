@@ -31,7 +31,7 @@ class TiertoolGpu : public ::testing::Test {
     ::unsetenv("FAKE_NVML_MPS_PID");
   }
   void use(const std::string& driver) {
-    context_.discover.nvml_library = FAKE_NVML_DIR "/libfake_nvml_" + driver + ".so";
+    context_.discover.nvml_library = FIXED_NVML_DIR "/libfixed_nvml_" + driver + ".so";
   }
   int run(std::vector<const char*> args) {
     CLI::App app{"", "tiertool"};

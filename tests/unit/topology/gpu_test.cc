@@ -6,7 +6,7 @@ namespace tierpilot {
 namespace {
 
 std::string fake(const std::string& name) {
-  return FAKE_NVML_DIR "/libfake_nvml_" + name + ".so";
+  return FIXED_NVML_DIR "/libfixed_nvml_" + name + ".so";
 }
 
 TEST(Gpus, AreReadThroughNvml) {

@@ -80,7 +80,7 @@ TEST_F(NvmlEventsTest, WithoutDriverOrFunctionTheReasonIsSaid) {
   ASSERT_FALSE(none);
   EXPECT_THAT(none.error().message, HasSubstr("Driver Not Loaded"));
   std::vector<std::string> warnings;
-  const auto old = NvmlEvents::open(FAKE_NVML_DIR "/libfake_nvml_good.so", warnings);
+  const auto old = NvmlEvents::open(FIXED_NVML_DIR "/libfixed_nvml_good.so", warnings);
   ASSERT_FALSE(old);
   EXPECT_THAT(old.error().message, HasSubstr("nvmlEventSetCreate"));
 }

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "policies/quality/noise_scale.h"
+#include "base/statistics.h"
 #include "policies/quality/predictor.h"
 
 namespace tierpilot::demo {
@@ -76,7 +76,7 @@ std::optional<double> prediction_error(const std::vector<TrainingPoint>& points)
       errors.push_back(std::abs(foretold->loss - then.loss) / std::abs(then.loss));
   }
   if (errors.empty()) return {};
-  return quality::median(std::move(errors));
+  return upper_median(std::move(errors));
 }
 
 }  // namespace tierpilot::demo

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/statistics.h"
 #include "policies/sharing/predict/jobs/card_rows.h"
 #include "policies/sharing/predict/jobs/job_model.h"
 
@@ -80,13 +81,6 @@ double bounded_speed(double times) {
   return times > 0 ? std::clamp(times, 1 / kMostHostTimes, kMostHostTimes) : 1;
 }
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 void know_hosts(GpuModel& model, const Rows& rows) {
   std::vector<double> calibrations_s, operations;
   for (const auto& row : rows) {
@@ -94,9 +88,9 @@ void know_hosts(GpuModel& model, const Rows& rows) {
     if (row.calibration_s > 0 && row.host_ops_per_s > 0)
       operations.push_back(row.calibration_s * row.host_ops_per_s);
   }
-  model.calibration_s = median(std::move(calibrations_s));
+  model.calibration_s = upper_median(std::move(calibrations_s));
   if (!operations.empty())
-    model.host_ops_per_s = median(std::move(operations)) / model.calibration_s;
+    model.host_ops_per_s = upper_median(std::move(operations)) / model.calibration_s;
 }
 
 // The regressors alone.

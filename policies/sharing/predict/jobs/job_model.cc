@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/statistics.h"
 #include "policies/sharing/predict/jobs/card_rows.h"
 
 namespace tierpilot::sharing {
@@ -26,8 +27,7 @@ std::vector<size_t> columns(size_t from, size_t to) {
 double median_calibration_s(const std::vector<MeasuredTraining>& rows) {
   std::vector<double> all;
   for (const auto& row : rows) all.push_back(row.calibration_s);
-  std::nth_element(all.begin(), all.begin() + static_cast<ptrdiff_t>(all.size() / 2), all.end());
-  return all[all.size() / 2];
+  return upper_median(std::move(all));
 }
 
 using Rows = std::vector<MeasuredTraining>;

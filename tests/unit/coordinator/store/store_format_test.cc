@@ -9,6 +9,7 @@
 #include "coordinator/store/migrations/migration.h"
 #include "coordinator/store/records.h"
 #include "coordinator/store/store.h"
+#include "coordinator/store/unit_records.h"
 #include "core_fixture.h"
 
 namespace tierpilot::testing {
@@ -139,8 +140,10 @@ TEST_F(EarlierStores, FailuresOfUnitsThatNoDaemonHadANameForAreKept) {
   auto opened = Store::open(directory_, [](auto) {});
   ASSERT_TRUE(opened) << opened.error().message;
   store_ = std::move(*opened);
+  const auto known = records::read_units(store_->reader());
+  ASSERT_TRUE(known) << known.error().message;
   UnitBook units;
-  ASSERT_TRUE(records::read_units(store_->reader(), units));
+  units.restore(*known);
   EXPECT_EQ(units.failures("n1/cpu/0"), 2u);
   EXPECT_EQ(units.find(""), nullptr);
 }

@@ -1,25 +1,15 @@
-// A library with NVML's binary interface: two GPUs, of which the second supports little and a third
-// does not answer. FAKE_INIT is what nvmlInit_v2 returns; FAKE_OLD leaves a function out.
+// A library with NVML's binary interface that always answers the same, where tests/fake_nvml is told
+// what to: two GPUs, of which the second supports little and a third does not answer. FAKE_INIT is
+// what nvmlInit_v2 returns; FAKE_OLD leaves functions out.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fake_nvml/nvml_structs.h"
+
 #ifndef FAKE_INIT
 #define FAKE_INIT 0
 #endif
-enum { kSuccess = 0, kNotSupported = 3, kTooSmall = 7, kGpuIsLost = 15 };
-
-typedef struct {
-  unsigned long long total, free, used;
-} Memory;
-typedef struct {
-  char bus_id_legacy[16];
-  unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
-  char bus_id[32];
-} PciInfo;
-typedef struct {
-  unsigned gpu, memory;
-} Utilization;
 
 static int devices[2] = {0, 1};
 
@@ -30,7 +20,7 @@ int nvmlShutdown(void) {
   return kSuccess;
 }
 const char* nvmlErrorString(int code) {
-  return code == 9 ? "Driver Not Loaded" : "GPU is lost";
+  return code == kDriverNotLoaded ? "Driver Not Loaded" : "GPU is lost";
 }
 int nvmlDeviceGetCount_v2(unsigned* count) {
   return *count = 3, kSuccess;
@@ -57,16 +47,6 @@ int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* pci) {
 }
 // The first has a process of its own, that of FAKE_NVML_PID, and one through MPS, that of
 // FAKE_NVML_MPS_PID: this one is in both lists, as drivers have it.
-typedef struct {
-  unsigned pid;
-  unsigned long long memory;
-  unsigned gpu_instance, compute_instance;
-} ProcessInfo;
-typedef struct {
-  unsigned pid;
-  unsigned long long at_us;
-  unsigned sm, memory, encoder, decoder;
-} ProcessSample;
 static unsigned pid_of(const char* variable) {
   const char* text = getenv(variable);
   return text ? (unsigned)strtoul(text, NULL, 10) : 0;
