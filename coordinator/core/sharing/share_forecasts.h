@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "coordinator/core/sharing/core_speeds.h"
-#include "coordinator/core/sharing/past_runs.h"
 #include "coordinator/core/sharing/share_record.h"
+#include "coordinator/records/past_runs.h"
 #include "model/task_spec.h"
 #include "policies/sharing/card/model_card.h"
 #include "policies/sharing/predict/job_predictor.h"

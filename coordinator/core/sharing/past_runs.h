@@ -1,4 +1,0 @@
-// Is in coordinator/records now.
-#pragma once
-
-#include "coordinator/records/past_runs.h"
