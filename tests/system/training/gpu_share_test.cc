@@ -123,6 +123,32 @@ class GpuShare : public testing::Test {
   std::unique_ptr<Cluster> cluster_;
 };
 
+// Who takes the GPU away then costs it nothing.
+TEST_F(GpuShare, TasksOfADrainedGpuAreAskedToSave) {
+  start("never", "GPU-a H200 9 0 16896 1980 3201 6016 150754820096\n");
+  if (!cluster_) return;
+  const auto program = fmt::format(
+      "PYTHONPATH={}/python exec python3 -u -c 'import tierpilot, time\n"
+      "job = tierpilot.job()\n"
+      "job.report(1)\n"
+      "print(\"begun\")\n"
+      "while not job.should_checkpoint(): time.sleep(0.05)\n"
+      "print(\"asked to save\")\n"
+      "time.sleep(600)'",
+      std::getenv("TIERPILOT_TEST_SOURCE"));
+  const auto id = submit("500", "saves", 1 << 20, "0", program.c_str());
+  const auto says = [&](const char* words) {
+    return eventually([&] {
+      const auto out = tierctl_at(cluster_->address(), {"task", "logs", std::to_string(id)}).out;
+      return out.find(words) != out.npos;
+    });
+  };
+  ASSERT_TRUE(says("begun")) << shown(id).dump(2);
+  json({"unit", "drain", fmt::format("{}/gpu/GPU-a", Cluster::node_name(0))});
+  EXPECT_TRUE(says("asked to save")) << shown(id).dump(2);
+  EXPECT_TRUE(runs(id)) << "it keeps its share";
+}
+
 TEST_F(GpuShare, TwoTasksHavePartsOfOneGpuAndSeeItThroughMps) {
   start("always", "GPU-a H200 9 0 16896 1980 3201 6016 150754820096\n");
   if (!cluster_) return;
