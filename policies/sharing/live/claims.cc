@@ -1,6 +1,7 @@
 #include "policies/sharing/live/claims.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "policies/sharing/live/beside_others.h"
 #include "policies/sharing/live/taking.h"
@@ -22,6 +23,12 @@ double time_with(uint32_t milli, const Predicted& predicted) {
   const double rest_s = std::max(0.0, predicted.run_upper_s - predicted.start_s);
   return predicted.start_s / speed_with(milli, kWholeUnit) +
          rest_s / speed_with(milli, predicted.milli);
+}
+
+// That a delay of at most so much adds to a run that may last so much longer than is most likely:
+// both are not far off at once.
+double unforeseen_s(double longer_s, double delay_s) {
+  return delay_s > 0 ? std::hypot(longer_s, delay_s) - longer_s : 0;
 }
 
 }  // namespace
@@ -141,9 +148,11 @@ Plan Claims::plan(const WaitingJob& job, const Predicted& predicted) const {
     if (!have_memory(ended, job.memory_bytes_on(predicted)) || !bear(all, ended)) continue;
     const uint32_t free = room(all, ended);
     if (free == 0) continue;
-    at_s = std::max(at_s, wait_s(job, predicted, free));
     const double kept = all.of_newcomer.kept().lower_beside(upper_ratio(predicted));
-    const double end_s = at_s + time_with(free, predicted) / (kept * kPromiseMargin);
+    const double takes_s = time_with(free, predicted) / (kept * kPromiseMargin);
+    at_s += unforeseen_s(takes_s * (1 - 1 / upper_ratio(predicted)),
+                         wait_s(job, predicted, free) - at_s);
+    const double end_s = at_s + takes_s;
     if (end_s <= job.promise_left_s)
       return {at_s, end_s,
               needed_milli({predicted.milli, predicted.run_upper_s, predicted.start_s},

@@ -168,6 +168,12 @@ TEST_F(CertainPromises, WaitForWhoHasToGo) {
   EXPECT_TRUE(admit_beside({other}, waiting(1000, 10, 25)).admitted);
   other.ends_in_s = 0;
   EXPECT_TRUE(admit_beside({other}, waiting(1000, 10, 17)).admitted);
+  auto exact = waiting(1000, 10, 15);
+  exact.predicted["cpu"].run_s = exact.predicted["cpu"].run_upper_s;
+  other.ends_in_s = 5;
+  EXPECT_FALSE(admit_beside({other}, exact).admitted);
+  EXPECT_TRUE(admit_beside({other}, waiting(1000, 10, 15)).admitted)
+      << "it is probably done sooner, and both are not late at once";
   auto small = running(1, kBestEffort, 100, 100);
   small.ends_in_s = 10;
   EXPECT_TRUE(admit_beside({small}, waiting(500, 10, 17)).admitted) << "it can stay";
