@@ -121,6 +121,9 @@ class ShareKeeper {
   // For nobody, where something speaks against new work on them.
   void close_unsound(Units& units) const;
   bool takes_checkpoints(uint64_t id, const Holder& holder) const;
+  // Once it is asked to: after the iteration that it is in, as it did before, or at the end of its
+  // grace.
+  double saves_in_s(uint64_t id, const ShareRecord& record) const;
   // As it is known; on trial, as it is hoped to be.
   sharing::LiveJob known_job(const Task& task, const Holder& holder) const;
   sharing::LiveJob live_job(const Task& task, const Holder& holder) const;

@@ -146,6 +146,11 @@ double ShareRecord::left_s(double now_s) const {
   return std::max(kAsGoodAsDone * run_s, run_s - worked_s(now_s));
 }
 
+std::optional<double> ShareRecord::step_s() const {
+  if (!iteration_s_ || speed() <= 0) return std::nullopt;
+  return *iteration_s_ / speed();
+}
+
 double ShareRecord::start_left_s(double now_s) const {
   const double start_s = forecast_.predicted.start_s;
   return starts_ ? std::max(kAsGoodAsDone * start_s, start_s - worked_s(now_s)) : 0;

@@ -66,6 +66,8 @@ class ShareRecord {
   // Of the run so far, as if nothing had held it back, neighbours neither.
   double worked_s(double now_s) const;
   bool counts_iterations() const { return iteration_s_.has_value(); }
+  // Of an iteration with what it has now; nothing: it counts none.
+  std::optional<double> step_s() const;
   // From its start on, which was no checkpoint.
   bool saw_all() const { return saw_all_; }
 

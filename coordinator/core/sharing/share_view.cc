@@ -117,10 +117,20 @@ sharing::LiveJob ShareKeeper::known_job(const Task& task, const Holder& holder) 
   job.takes_checkpoints = takes_checkpoints(task.id, holder);
   job.unsaved_s = record.unsaved_s(now);
   if (task.spec.share.milli > 0) job.own_milli = task.spec.share.milli;
-  if (job.takes_checkpoints)
-    job.ends_in_s = static_cast<double>(state_.settings.preemption_grace_ms) / 1e3;
+  if (job.takes_checkpoints) job.ends_in_s = saves_in_s(task.id, record);
   job.leaves = holder.preemption.has_value();
   return job;
+}
+
+double ShareKeeper::saves_in_s(uint64_t id, const ShareRecord& record) const {
+  constexpr double kToldAfter_s = 1, kAtMost = 2;  // times what it took so far, in the mean
+  const double grace_s = static_cast<double>(state_.settings.preemption_grace_ms) / 1e3;
+  const auto* totals = checkpoints_.totals(id);
+  const auto step_s = record.step_s();
+  if (!totals || totals->taken == 0 || !step_s) return grace_s;
+  const double save_s =
+      static_cast<double>(totals->stall_ns) / 1e9 / static_cast<double>(totals->taken);
+  return std::min(grace_s, kToldAfter_s + kAtMost * (*step_s + save_s));
 }
 
 ShareKeeper::Units ShareKeeper::units(bool open_only) const {
