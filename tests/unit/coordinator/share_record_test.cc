@@ -58,11 +58,14 @@ TEST(ShareRecord, UseIsNotKnownBeforeItIsForetoldOrMeasured) {
 TEST(ShareRecord, AnIterationIsMeasuredAsIfNothingHeldItBack) {
   ShareRecord record(forecast(1000));
   record.started(100, 500);
+  EXPECT_FALSE(record.step_s());
   record.beside(100, 0.5);
   for (int s = 1; s <= 20; ++s)
     record.add(100 + s, iteration(static_cast<uint64_t>(s) * 5, 1000), 1);
   EXPECT_NEAR(record.left_s(120) / 900, 0.05, 0.005)
       << "a fifth of a second at a quarter of its speed";
+  ASSERT_TRUE(record.step_s());
+  EXPECT_NEAR(*record.step_s(), 0.2, 0.02) << "as it is now";
 }
 
 // Else what is thought of its neighbours, and with it its own pace, would be another one each time.
