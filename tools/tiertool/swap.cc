@@ -112,6 +112,15 @@ Status replay_budget(const ReplayCommand& command, const swap::Graph& graph,
   return {};
 }
 
+// For people: what was refused, or only reckoned, has no figures of a replay.
+void hide_unplayed(ordered_json& rows) {
+  for (auto& row : rows)
+    if (row["peak_bytes"] == 0)
+      for (const char* figure :
+           {"peak_bytes", "evictions", "recomputations", "bytes_out", "bytes_in", "stalls"})
+        row[figure] = nullptr;
+}
+
 int replay(const Context& context, const ReplayCommand& command) {
   const auto graphs = read_log(command);
   if (!graphs) return print_error(context.output, graphs.error());
@@ -129,6 +138,7 @@ int replay(const Context& context, const ReplayCommand& command) {
       if (auto status = replay_budget(command, graph, base, budget, rows); !status)
         return print_error(context.output, status.error());
   }
+  if (!context.output.json) hide_unplayed(rows);
   return print(context.output,
                {{"log", command.log},
                 {"format", command.format},

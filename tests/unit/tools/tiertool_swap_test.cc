@@ -68,6 +68,15 @@ TEST(TiertoolSwap, WhatIsRightIsReplayed) {
   EXPECT_NE(ran.out.find("optimum"), std::string::npos) << ran.out;
 }
 
+// The bound is reckoned, and vdnn refuses a net without convolutions.
+TEST(TiertoolSwap, WhatWasNotReplayedHasNoFiguresOfAReplay) {
+  const swap::TextFile log(swap::kExampleLog);
+  const auto ran = run({"replay", log.path().string(), "--budget", "1MiB", "--policy", "bound,vdnn",
+                        "--bandwidth", "1"});
+  EXPECT_EQ(ran.code, kExitOk) << ran.err;
+  EXPECT_EQ(ran.out.find("0 B"), std::string::npos) << ran.out;
+}
+
 TEST(TiertoolSwap, ALogWithoutANameIsRefused) {
   const auto ran = run({"record", "--log", "", "--", "true"});
   EXPECT_EQ(ran.code, kExitUsage);
