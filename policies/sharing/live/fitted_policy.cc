@@ -138,18 +138,24 @@ std::optional<Start> in_their_place(const std::vector<LiveNode>& nodes, const Wa
   return best;
 }
 
-// To each of `jobs` what is left of it, up to its need; who needs little is served first.
+// To each of `jobs` what is left of it, up to its need, in proportion to what was asked for it; who
+// needs little is served first.
 void pour(std::vector<LiveJob*> jobs, uint32_t& room) {
   const auto missing = [](const LiveJob& job) {
-    return job.usable_milli() - std::min(job.usable_milli(), job.share.milli);
+    return uint64_t{job.usable_milli() - std::min(job.usable_milli(), job.share.milli)};
   };
-  std::stable_sort(jobs.begin(), jobs.end(),
-                   [&](const auto* a, const auto* b) { return missing(*a) < missing(*b); });
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    const auto equal = static_cast<uint32_t>(room / (jobs.size() - i));
-    const uint32_t given = std::min(missing(*jobs[i]), equal);
-    jobs[i]->share.milli += given;
+  const auto weight = [](const LiveJob& job) { return uint64_t{std::max(1U, job.own_milli)}; };
+  uint64_t weights = 0;
+  for (const auto* job : jobs) weights += weight(*job);
+  std::stable_sort(jobs.begin(), jobs.end(), [&](const auto* a, const auto* b) {
+    return missing(*a) * weight(*b) < missing(*b) * weight(*a);
+  });
+  for (auto* job : jobs) {
+    const uint64_t part = room * weight(*job) / weights;
+    const auto given = static_cast<uint32_t>(std::min(missing(*job), part));
+    job->share.milli += given;
     room -= given;
+    weights -= weight(*job);
   }
 }
 

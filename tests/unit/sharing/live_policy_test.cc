@@ -407,6 +407,17 @@ TEST(LivePolicy, WhatIsBeyondAnAskedShareIsGivenBackToWhoWaits) {
   EXPECT_FALSE(policy("share")->place({{unit_with({grown})}}, waiting(kBestEffort, 600, 10)));
 }
 
+TEST(LivePolicy, WhoCanUseMoreThanItAskedForHasItInProportion) {
+  auto small = running(1, kBestEffort, 300, 1000), large = running(2, kBestEffort, 600, 1000);
+  small.own_milli = 300;
+  large.own_milli = 600;
+  const auto unit = unit_with({small, large});
+  const auto adjusted = policy("share")->adjust(unit);
+  EXPECT_NEAR(milli_of(unit, adjusted, 1), 367, 1) << "100 each, and the rest as one to two";
+  EXPECT_NEAR(milli_of(unit, adjusted, 2), 633, 1);
+  expect_within(unit, adjusted);
+}
+
 // It gets what there is, as one without a promise would.
 TEST(LivePolicy, WhosePromiseIsPastSavingDoesNotWaitForMore) {
   auto other = running(1, kSensitive, 300, 300);
