@@ -1,7 +1,7 @@
 #include "base/audit.h"
 
 #include "base/log.h"
-#include "base/printable.h"
+#include "base/text/printable.h"
 
 namespace tierpilot {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 namespace tierpilot {
 

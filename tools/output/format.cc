@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
-#include "base/printable.h"
-#include "base/thousands.h"
+#include "base/text/printable.h"
+#include "base/text/thousands.h"
 
 namespace tierpilot {
 namespace {

@@ -8,10 +8,10 @@
 #include "rpc/task_wire.h"
 #include "tools/cluster/message_json.h"
 #include "tools/output/arguments.h"
-#include "tools/tierctl/elastic_words.h"
 #include "tools/tierctl/object.h"
-#include "tools/tierctl/share_words.h"
-#include "tools/tierctl/submission_file.h"
+#include "tools/tierctl/submission/elastic_words.h"
+#include "tools/tierctl/submission/share_words.h"
+#include "tools/tierctl/submission/submission_file.h"
 #include "tools/tierctl/task_wait.h"
 
 namespace tierpilot::tierctl {

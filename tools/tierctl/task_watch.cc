@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "base/clock.h"
-#include "base/printable.h"
+#include "base/text/printable.h"
 #include "tools/cluster/duration.h"
 #include "tools/cluster/message_json.h"
 #include "tools/output/arguments.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
-#include "base/printable.h"
+#include "base/text/printable.h"
 #include "tools/tiertool/move.h"
 
 namespace tierpilot::tiertool {

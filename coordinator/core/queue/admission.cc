@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/memory_wish.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "coordinator/core/gangs/gang_plan.h"
 #include "coordinator/core/queue/share_admission.h"
 #include "model/swap_room.h"

@@ -47,14 +47,17 @@ Status ShareKeeper::check_promises(std::vector<TaskSpec>& specs, const SpecList&
   close_unsound(now);
   auto ahead = promised_before(now);
   for (const auto* spec : coming)
-    if (spec->share.latency_sensitive)
+    if (spec->share.latency_sensitive && ahead.size() <= kMostAhead)
       ahead.push_back(job_of(*spec, now, spec->share.promise_on_trial));
   if (sensitive.size() > kMostAhead || ahead.size() > kMostAhead)
     return fail(ErrorCode::kExhausted,
                 fmt::format("{} latency-sensitive tasks, some with promises, come while {} wait: "
                             "more than {} of either are too many for promises; submit later, "
                             "fewer at once, or without promises",
-                            sensitive.size(), ahead.size(), kMostAhead));
+                            sensitive.size(),
+                            ahead.size() > kMostAhead ? fmt::format("more than {}", kMostAhead)
+                                                      : std::to_string(ahead.size()),
+                            kMostAhead));
   std::vector<sharing::WaitingJob> jobs;
   for (const size_t i : sensitive) jobs.push_back(job_of(specs[i], now, false));
   const auto promises = policy_->promises(now.live, ahead, jobs);
@@ -72,7 +75,7 @@ std::vector<sharing::WaitingJob> ShareKeeper::promised_before(const Units& now) 
   std::vector<sharing::WaitingJob> ahead;
   for (const uint64_t id : waiting_for_shares(state_.tasks)) {
     const auto& task = *state_.tasks.find(id);
-    if (!task.spec.share.latency_sensitive) break;
+    if (!task.spec.share.latency_sensitive || ahead.size() > kMostAhead) break;
     ahead.push_back(waiting_job(task, now));
   }
   // After a restart: if their nodes do not come back, these wait as well.

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <vector>
 
-#include "base/printable.h"
+#include "base/text/printable.h"
 
 namespace tierpilot {
 namespace {

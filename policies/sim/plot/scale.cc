@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/thousands.h"
+#include "base/text/thousands.h"
 
 namespace tierpilot::sim::plot {
 namespace {

@@ -66,6 +66,19 @@ class ShareKeeperTest : public CoreTest {
     task.share.promise_ms = promise_s * 1000;
     return task;
   }
+  static TaskSpec sensitive(const std::string& name, uint32_t milli) {
+    auto task = shared(name, milli);
+    task.share.latency_sensitive = true;
+    return task;
+  }
+  // That it saves when it is asked to.
+  void say_takes_checkpoints(uint64_t id) {
+    JobPoint says;
+    says.attempt = task(id).attempt;
+    says.cpu_ns = 1;
+    says.takes_checkpoints = true;
+    keeper_->reported(task(id), says);
+  }
   uint64_t accept(const TaskSpec& task) {
     const auto receipt = submit({task});
     EXPECT_TRUE(receipt) << receipt.error().message;

@@ -71,18 +71,11 @@ TEST_F(ShareLooksTest, OfManyUnitsTheBestAreKept) {
 }
 
 TEST_F(ShareLooksTest, AUnitThatIsKeptForAnotherIsNamedSo) {
-  auto patient = shared("b", 1000, 100);
-  const auto holder = accept(patient);
+  const auto holder = accept(shared("b", 1000, 100));
   pump();
   ASSERT_EQ(task(holder).state, TaskState::kRunning);
-  JobPoint says;
-  says.attempt = 1;
-  says.cpu_ns = 1;
-  says.takes_checkpoints = true;
-  keeper_->reported(task(holder), says);
-  auto all_of_it = shared("a", 1000);
-  all_of_it.share.latency_sensitive = true;
-  const auto urgent = accept(all_of_it);
+  say_takes_checkpoints(holder);
+  const auto urgent = accept(sensitive("a", 1000));
   const auto waits = accept(shared("c", 300));
   pump();
   ASSERT_EQ(task(urgent).state, TaskState::kQueued);

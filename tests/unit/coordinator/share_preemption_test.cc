@@ -13,9 +13,7 @@ TEST_F(ShareKeeperTest, WhoIsPreemptedIsQueuedAgainWithoutACountedTry) {
   make_keeper("share-published");
   const auto best_effort = accept(shared("b", 800));
   pump();
-  auto task_a = shared("a", 700);
-  task_a.share.latency_sensitive = true;
-  const auto sensitive = accept(task_a);
+  const auto sensitive = accept(ShareKeeperTest::sensitive("a", 700));
   pump();
   EXPECT_EQ(task(sensitive).state, TaskState::kQueued);
   ASSERT_EQ(node_->cancelled.size(), 1u)
@@ -43,14 +41,8 @@ TEST_F(ShareKeeperTest, WhoTakesCheckpointsHasItsGraceForTheFirst) {
   make_keeper("share-published");
   const auto best_effort = accept(shared("b", 800));
   pump();
-  JobPoint says;
-  says.attempt = 1;
-  says.cpu_ns = 1;
-  says.takes_checkpoints = true;
-  keeper_->reported(task(best_effort), says);
-  auto task_a = shared("a", 700);
-  task_a.share.latency_sensitive = true;
-  accept(task_a);
+  say_takes_checkpoints(best_effort);
+  accept(ShareKeeperTest::sensitive("a", 700));
   pump();
   const auto grace_s = static_cast<int>(settings_.preemption_grace_ms / 1000);
   pass(grace_s - 2);
@@ -69,9 +61,7 @@ TEST_F(ShareKeeperTest, AfterARestartNobodyIsEndedBeforeItsNodeHasToldWhetherItS
   make_keeper("share-published");
   keeper_->begin();
   node_ = join_sharing("n1", 1, {{id, 1}});
-  auto task_a = shared("now", 700);
-  task_a.share.latency_sensitive = true;
-  accept(task_a);
+  accept(ShareKeeperTest::sensitive("now", 700));
   pump();
   EXPECT_TRUE(node_->cancelled.empty());
   JobPoint says;  // that it takes none
@@ -87,9 +77,7 @@ TEST_F(ShareKeeperTest, AUnitIsKeptForNobodyThatWasCancelled) {
   make_keeper("share-published");
   const auto best_effort = accept(shared("b", 800));
   pump();
-  auto task_a = shared("a", 700);
-  task_a.share.latency_sensitive = true;
-  const auto sensitive = accept(task_a);
+  const auto sensitive = accept(ShareKeeperTest::sensitive("a", 700));
   pump();
   lifecycle_->cancel(sensitive, nullptr);
   TaskExit ended;
@@ -104,9 +92,7 @@ TEST_F(ShareKeeperTest, WhoIsPreemptedWhileItsNodeIsAwayIsToldWhenItIsBack) {
   make_keeper("share-published");
   const auto best_effort = accept(shared("b", 800));
   pump();
-  auto task_a = shared("a", 700);
-  task_a.share.latency_sensitive = true;
-  accept(task_a);
+  accept(ShareKeeperTest::sensitive("a", 700));
   pump();
   ASSERT_EQ(node_->cancelled.size(), 1u);
   // What was sent over the last connection may never have come.
@@ -119,19 +105,6 @@ TEST_F(ShareKeeperTest, WhoIsPreemptedWhileItsNodeIsAwayIsToldWhenItIsBack) {
 // Best-effort tasks fill a unit, and one that is latency-sensitive comes.
 class SharePreemptionTest : public ShareKeeperTest {
  protected:
-  static TaskSpec sensitive(const std::string& name, uint32_t milli) {
-    auto spec = shared(name, milli);
-    spec.share.latency_sensitive = true;
-    return spec;
-  }
-  // That it saves when it is asked to.
-  void say_takes_checkpoints(uint64_t id) {
-    JobPoint says;
-    says.attempt = task(id).attempt;
-    says.cpu_ns = 1;
-    says.takes_checkpoints = true;
-    keeper_->reported(task(id), says);
-  }
   int grace_s() const { return static_cast<int>(settings_.preemption_grace_ms / 1000); }
 };
 

@@ -238,7 +238,7 @@ TEST_F(SharePromisesTest, BesideManyThatWaitNoneIsMade) {
   auto sensitive = shared("", 1000);
   sensitive.share.latency_sensitive = true;
   ASSERT_TRUE(submit(std::vector<TaskSpec>(129, sensitive))) << "without promises";
-  EXPECT_THAT(refusal(promised("p", 1000, 1, 1000)), HasSubstr("while 129 wait"));
+  EXPECT_THAT(refusal(promised("p", 1000, 1, 1000)), HasSubstr("while more than 128 wait"));
   EXPECT_TRUE(submit({shared("b", 300)}));
   const auto too_many = submit(std::vector<TaskSpec>(200, promised("", 1000, 1, 10'000'000)));
   ASSERT_FALSE(too_many);

@@ -3,57 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "policies/sharing/live/share_policy.h"
 #include "policies/sharing/live/taking.h"
+#include "tests/unit/sharing/live_scene.h"
 
 namespace tierpilot::sharing {
 namespace {
-
-constexpr auto kSensitive = JobClass::kLatencySensitive;
-constexpr auto kBestEffort = JobClass::kBestEffort;
-
-std::unique_ptr<SharePolicy> policy(std::string_view name, Retained retained = {}) {
-  return std::move(*make_share_policy(name, std::move(retained)));
-}
-
-LiveJob running(uint64_t id, JobClass job_class, uint32_t milli, uint32_t need) {
-  LiveJob job;
-  job.id = id;
-  job.job_class = job_class;
-  job.share.milli = milli;
-  job.need_milli = need;
-  return job;
-}
-
-LiveUnit unit_with(std::vector<LiveJob> jobs) {
-  return {"cpu", {kWholeUnit, 0}, std::move(jobs)};
-}
-
-WaitingJob waiting(JobClass job_class, uint32_t milli, double run_s,
-                   double promise_s = kNoPromise) {
-  WaitingJob job;
-  job.id = 100;
-  job.job_class = job_class;
-  job.predicted["cpu"] = {milli, 0, run_s, run_s};
-  job.promise_left_s = promise_s;
-  return job;
-}
-
-uint32_t milli_of(const LiveUnit& unit, const Adjustment& adjustment, uint64_t id) {
-  for (const auto& [job, milli] : adjustment.milli)
-    if (job == id) return milli;
-  for (const auto& job : unit.jobs)
-    if (job.id == id) return job.share.milli;
-  return 0;
-}
-
-void expect_within(const LiveUnit& unit, const Adjustment& adjustment) {
-  uint32_t sum = 0;
-  for (const auto& job : unit.jobs)
-    if (std::count(adjustment.preempted.begin(), adjustment.preempted.end(), job.id) == 0)
-      sum += milli_of(unit, adjustment, job.id);
-  EXPECT_LE(sum, unit.whole.milli);
-}
 
 TEST(LivePolicy, OnlyKnownNamesAreMade) {
   for (const auto& name : share_policies().names()) EXPECT_TRUE(make_share_policy(name, {}));
@@ -389,33 +343,6 @@ TEST(Taking, TakesInProportionWhileThatIsEnough) {
   const auto all = take_from_best_effort(unit, 750, 100);
   EXPECT_EQ(all.milli, 800U);
   EXPECT_EQ(all.preempted.size(), 2U);
-}
-
-// Asked for 300, and used all while nobody else was there.
-TEST(LivePolicy, WhatIsBeyondAnAskedShareIsGivenBackToWhoWaits) {
-  auto grown = running(1, kBestEffort, 1000, 1000);
-  grown.own_milli = 300;
-  const std::vector<LiveNode> nodes{{unit_with({grown})}};
-  const auto start = policy("share")->place(nodes, waiting(kBestEffort, 600, 10));
-  ASSERT_TRUE(start);
-  EXPECT_EQ(start->share.milli, 600U);
-  ASSERT_EQ(start->shrunk.size(), 1U);
-  EXPECT_EQ(start->shrunk[0], (std::pair<uint64_t, uint32_t>(1, 400)));
-  EXPECT_TRUE(start->preempted.empty());
-  EXPECT_EQ(policy("share")->refusal(nodes[0][0], waiting(kBestEffort, 600, 10)), "");
-  grown.own_milli = kWholeUnit;
-  EXPECT_FALSE(policy("share")->place({{unit_with({grown})}}, waiting(kBestEffort, 600, 10)));
-}
-
-TEST(LivePolicy, WhoCanUseMoreThanItAskedForHasItInProportion) {
-  auto small = running(1, kBestEffort, 300, 1000), large = running(2, kBestEffort, 600, 1000);
-  small.own_milli = 300;
-  large.own_milli = 600;
-  const auto unit = unit_with({small, large});
-  const auto adjusted = policy("share")->adjust(unit);
-  EXPECT_NEAR(milli_of(unit, adjusted, 1), 367, 1) << "100 each, and the rest as one to two";
-  EXPECT_NEAR(milli_of(unit, adjusted, 2), 633, 1);
-  expect_within(unit, adjusted);
 }
 
 // It gets what there is, as one without a promise would.

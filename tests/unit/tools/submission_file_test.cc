@@ -1,4 +1,4 @@
-#include "tools/tierctl/submission_file.h"
+#include "tools/tierctl/submission/submission_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include "tools/tierctl/share_words.h"
+#include "tools/tierctl/submission/share_words.h"
 
 namespace tierpilot::tierctl {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/tierctl/share_words.h"
+#include "tools/tierctl/submission/share_words.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "base/thousands.h"
+#include "base/text/thousands.h"
 
 #include <algorithm>
 #include <cstddef>

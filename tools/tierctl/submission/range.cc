@@ -1,4 +1,4 @@
-#include "tools/tierctl/range.h"
+#include "tools/tierctl/submission/range.h"
 
 #include <charconv>
 

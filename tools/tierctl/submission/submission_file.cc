@@ -1,4 +1,4 @@
-#include "tools/tierctl/submission_file.h"
+#include "tools/tierctl/submission/submission_file.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,10 +19,10 @@
 #include "base/files/open_to_read.h"
 #include "base/memory_wish.h"
 #include "tools/cluster/duration.h"
-#include "tools/tierctl/elastic_words.h"
 #include "tools/tierctl/json_fields.h"
-#include "tools/tierctl/range.h"
-#include "tools/tierctl/share_words.h"
+#include "tools/tierctl/submission/elastic_words.h"
+#include "tools/tierctl/submission/range.h"
+#include "tools/tierctl/submission/share_words.h"
 
 namespace tierpilot::tierctl {
 namespace {

@@ -1,10 +1,10 @@
-#include "tools/tierctl/elastic_words.h"
+#include "tools/tierctl/submission/elastic_words.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 
-#include "tools/tierctl/range.h"
+#include "tools/tierctl/submission/range.h"
 
 namespace tierpilot::tierctl {
 namespace {
