@@ -123,8 +123,12 @@ Status MessageSocket::flush() {
 
 Result<std::optional<ExecMessage>> MessageSocket::receive(UniqueFd* attached) {
   if (!socket_) return peer_gone();
+  const auto peek = [&] { return ::recv(fd(), nullptr, 0, MSG_PEEK | MSG_TRUNC); };
+  ssize_t size = retrying(peek);
+  // Once, before what it said, the kernel tells that the other end is gone and left messages
+  // unread.
+  if (size < 0 && errno == ECONNRESET) size = retrying(peek);
   // A message is never empty, so a size of 0 is the end of the stream.
-  const ssize_t size = retrying([&] { return ::recv(fd(), nullptr, 0, MSG_PEEK | MSG_TRUNC); });
   if (size < 0 && would_block(errno)) return std::nullopt;
   if (size <= 0) return peer_gone();
   std::vector<uint8_t> bytes(std::min<size_t>(static_cast<size_t>(size), kMaxMessageBytes + 1));

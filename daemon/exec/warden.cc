@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <map>
 
 #include "base/clock.h"
@@ -46,6 +47,14 @@ struct Lost {
   ProcessExit exit;
   std::optional<TaskLaunch> remains;
 };
+
+std::string how_it_was_lost(int status) {
+  const auto how = WIFSIGNALED(status)
+                       ? fmt::format("was killed by signal {} ({})", WTERMSIG(status),
+                                     ::strsignal(WTERMSIG(status)))
+                       : fmt::format("ended with {}", WEXITSTATUS(status));
+  return "its supervisor " + how + ", which ends the task; how far it got is unknown";
+}
 
 // All that clearing needs, of a task with another user.
 std::optional<TaskLaunch> remains_of(const TaskLaunch& task) {
@@ -304,7 +313,8 @@ void Warden::relay(Supervised& supervised) {
 }
 
 void Warden::on_children() {
-  for (pid_t pid; (pid = ::waitpid(-1, nullptr, WNOHANG)) > 0;) {
+  int status = 0;
+  for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
     const auto found = supervised_.find(pid);
     if (found == supervised_.end()) continue;
     Supervised& ended = found->second;
@@ -314,8 +324,7 @@ void Warden::on_children() {
       lost_.push_back({{.task_id = ended.task_id,
                         .attempt = ended.attempt,
                         .how = TaskEnd::kLost,
-                        .reason = "its supervisor was killed, which ends the task; how far it got "
-                                  "is unknown"},
+                        .reason = how_it_was_lost(status)},
                        std::exchange(remains, std::nullopt)});
     supervised_.erase(found);
     if (remains) clear(*remains);

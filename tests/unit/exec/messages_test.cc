@@ -127,5 +127,19 @@ TEST(MessageSocket, ReadsEverythingBeforeTheEnd) {
   EXPECT_EQ(right.send(LeaseExtension{5, 4}).error().code, ErrorCode::kUnreachable);
 }
 
+// A supervisor ends while orders are on their way to it: that its task has ended must be heard.
+TEST(MessageSocket, ReadsEverythingBeforeTheEndOfWhoLeftSomethingUnread) {
+  auto pair = MessageSocket::socket_pair();
+  ASSERT_TRUE(pair);
+  MessageSocket left(std::move(pair->first)), right(std::move(pair->second));
+  ASSERT_TRUE(left.send(ProcessExit{.task_id = 7, .attempt = 1}));
+  ASSERT_TRUE(right.send(StandStill{.task_id = 7, .attempt = 1, .still = true}));
+  left.close();
+  const auto last = right.receive();
+  ASSERT_TRUE(last && *last);
+  EXPECT_TRUE(std::holds_alternative<ProcessExit>(**last));
+  EXPECT_EQ(right.receive().error().code, ErrorCode::kUnreachable);
+}
+
 }  // namespace
 }  // namespace tierpilot
