@@ -39,15 +39,23 @@ void ShareKeeper::adjust() {
   }
   const auto now = units(false);
   for (size_t n = 0; n < now.live.size(); ++n)
-    for (size_t u = 0; u < now.live[n].size(); ++u) {
-      // While somebody makes room there the others keep what they have.
-      if (now.live[n][u].jobs.empty() || kept_for_.contains({now.nodes[n]->facts.name, u}))
-        continue;
-      const auto adjustment = policy_->adjust(now.live[n][u]);
-      for (const auto& [id, milli] : adjustment.milli) order(id, milli);
-      for (const uint64_t id : adjustment.preempted)
-        preempt(id, 0, "what is left of its unit is too little to go on with");
-    }
+    for (size_t u = 0; u < now.live[n].size(); ++u)
+      adjust({now.nodes[n]->facts.name, u}, now.live[n][u]);
+}
+
+void ShareKeeper::adjust(const UnitId& id, const sharing::LiveUnit& unit) {
+  // While somebody makes room there the others keep what they have.
+  if (unit.jobs.empty() || kept_for_.contains(id)) return;
+  const auto adjustment = policy_->adjust(unit);
+  for (const auto& [job, milli] : adjustment.milli) order(job, milli);
+  for (const auto& [job, reason] : adjustment.preempted) preempt(job, 0, std::string(reason));
+}
+
+void ShareKeeper::adjust_soon(const UnitId& id) {
+  const auto now = units(false);
+  for (size_t n = 0; n < now.live.size(); ++n)
+    if (now.nodes[n]->facts.name == id.first && id.second < now.live[n].size())
+      adjust(id, now.live[n][id.second]);
 }
 
 // Nodes tell of their units when they join, which is after a restart of the coordinator.
@@ -81,20 +89,33 @@ void ShareKeeper::order(uint64_t id, uint32_t milli) {
   const auto found = holders_.find(id);
   const auto* task = state_.tasks.find(id);
   if (found == holders_.end() || !task || task->state != TaskState::kRunning || !task->share ||
-      task->share->milli == milli || found->second.preemption)
+      found->second.preemption)
     return;
   auto* node = state_.registry.find(task->node);
   if (!node || !node->link) return;
-  node->link->set_share(found->second.attempt, milli,
-                        [self = std::weak_ptr(self_), attempt = found->second.attempt](auto got) {
-                          if (const auto alive = self.lock()) (*alive)->answered(attempt, got);
-                        });
+  auto& holder = found->second;
+  if (has_or_awaits(*task, holder) == milli) return;
+  holder.ordered = Ordered{milli, node->link};
+  node->link->set_share(
+      holder.attempt, milli,
+      [self = std::weak_ptr(self_), attempt = holder.attempt, milli](const auto& got) {
+        if (const auto alive = self.lock()) (*alive)->answered(attempt, milli, got);
+      });
 }
 
-void ShareKeeper::answered(AttemptId attempt, const Result<uint32_t>& milli) {
+uint32_t ShareKeeper::has_or_awaits(const Task& task, const Holder& holder) const {
+  const auto* node = state_.registry.find(holder.node);
+  const bool awaits =
+      holder.ordered && node && node->link && holder.ordered->over.lock() == node->link;
+  return awaits ? holder.ordered->milli : task.share->milli;
+}
+
+void ShareKeeper::answered(AttemptId attempt, uint32_t ordered, const Result<uint32_t>& milli) {
   const auto found = holders_.find(attempt.task);
   auto* task = state_.tasks.find(attempt.task);
   if (found == holders_.end() || found->second.attempt != attempt || !task || !task->share) return;
+  auto& awaited = found->second.ordered;
+  if (awaited && awaited->milli == ordered) awaited.reset();
   if (!milli) {
     spdlog::debug("task {} keeps its share: {}", attempt.task, milli.error().message);
     return;

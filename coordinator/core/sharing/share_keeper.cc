@@ -99,9 +99,12 @@ void ShareKeeper::ended(const Task& task, bool succeeded) {
   const bool whole = task.share && task.share->preemptions == 0 && anew && record.saw_all();
   if (succeeded && whole && record.has_started() && record.used_milli()) learn_of(task, record);
   const std::string node = std::move(found->second.node);
+  const bool made_room = found->second.preemption && found->second.preemption->for_task == 0;
   holders_.erase(found);
   slow_downs_.ended(task.id);
-  if (task.share) heed_on(node, task.share->unit);
+  if (!task.share) return;
+  heed_on(node, task.share->unit);
+  if (made_room) adjust_soon({node, task.share->unit});
 }
 
 void ShareKeeper::pump() {

@@ -85,14 +85,19 @@ class ShareKeeper {
     bool ordered = false;          // its end, at least once
     std::weak_ptr<NodeLink> told;  // over which it was told to end while it ran
   };
+  struct Ordered {
+    uint32_t milli = 0;
+    std::weak_ptr<NodeLink> over;  // an answer comes over this one only
+  };
   struct Holder {
     explicit Holder(ShareForecast forecast) : record(std::move(forecast)) {}
     AttemptId attempt;
     std::string node;
     ShareRecord record;
     std::optional<Preemption> preemption;
-    std::string checkpoint;     // the newest one
-    bool unit_is_known = true;  // what it is foretold is for that
+    std::optional<Ordered> ordered;  // a change of its share, until it is answered
+    std::string checkpoint;          // the newest one
+    bool unit_is_known = true;       // what it is foretold is for that
   };
   struct UnitType {
     Engine engine = Engine::kCpu;
@@ -166,6 +171,11 @@ class ShareKeeper {
   void preempt(uint64_t task, uint64_t for_task, const std::string& reason);
   void end_preempted();
   void adjust();
+  void adjust(const UnitId& id, const sharing::LiveUnit& unit);
+  // Who was ended for its neighbours has left it: they come before those that wait.
+  void adjust_soon(const UnitId& id);
+  // What it will have once its node has answered.
+  uint32_t has_or_awaits(const Task& task, const Holder& holder) const;
   void order(uint64_t task, uint32_t milli);
   sharing::Sharer sharer(const Task& task, const ShareRecord& record) const;
   std::map<UnitId, std::vector<sharing::Neighbour>> running_by_unit() const;
@@ -173,7 +183,7 @@ class ShareKeeper {
   void heed(const std::vector<sharing::Neighbour>& running);
   // The same where the unit is known.
   void heed_on(const std::string& node, uint32_t unit);
-  void answered(AttemptId attempt, const Result<uint32_t>& milli);
+  void answered(AttemptId attempt, uint32_t ordered, const Result<uint32_t>& milli);
 
   ClusterState& state_;
   Lifecycle& lifecycle_;

@@ -138,7 +138,8 @@ void ShareRecord::saved(double now_s) {
 double ShareRecord::left_s(double now_s) const {
   if (iteration_s_ && iterations_ > 0) {
     const auto left = static_cast<double>(iterations_ - std::min(iteration_, iterations_));
-    return std::max(0.0, left * *iteration_s_ - (now_s - iteration_at_s_) * speed());
+    return std::max(kAsGoodAsDone * static_cast<double>(iterations_) * *iteration_s_,
+                    left * *iteration_s_ - (now_s - iteration_at_s_) * speed());
   }
   const double run_s = forecast_.predicted.run_s - forecast_.predicted.start_s;
   if (run_s <= 0) return 0;

@@ -105,7 +105,9 @@ sharing::LiveJob ShareKeeper::known_job(const Task& task, const Holder& holder) 
   job.id = task.id;
   job.job_class = class_of(task.spec);
   job.sharer = sharer(task, record);
-  if (task.share) job.share = {task.share->milli, task.share->memory_bytes};
+  if (task.share)
+    job.share = {std::max(task.share->milli, has_or_awaits(task, holder)),
+                 task.share->memory_bytes};
   job.need_milli = record.need_milli();
   job.elapsed_s = record.elapsed_s(now);
   job.predicted_s = record.forecast().predicted.run_s;
@@ -135,6 +137,7 @@ double ShareKeeper::saves_in_s(uint64_t id, const ShareRecord& record) const {
 
 ShareKeeper::Units ShareKeeper::units(bool open_only) const {
   Units units;
+  const auto awaited = engines_with_promises(state_);
   std::map<std::string, size_t> at;
   for (const auto* node : state_.registry.up()) {
     if (node->facts.shared_units.empty() || (open_only && node->is_closed())) continue;
@@ -152,7 +155,10 @@ ShareKeeper::Units ShareKeeper::units(bool open_only) const {
                             of_unit.gpu.sm_clock_mhz, of_unit.gpu.memory_clock_mhz,
                             of_unit.gpu.bus_width_bits);
       units.types.try_emplace(type, UnitType{unit.engine(), of_unit});
-      live.push_back({std::move(type), {sharing::kWholeUnit, unit.memory_bytes}, {}});
+      live.push_back({std::move(type),
+                      {sharing::kWholeUnit, unit.memory_bytes},
+                      {},
+                      awaited.contains(unit.engine())});
     }
   }
   for (const auto& [id, holder] : holders_) {

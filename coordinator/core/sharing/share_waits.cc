@@ -36,6 +36,16 @@ double promise_left_s(const ClusterState& state, const Task& task) {
   return static_cast<double>(task.submitted_ms + task.spec.share.promise_ms - at_ms) / 1e3;
 }
 
+std::set<Engine> engines_with_promises(const ClusterState& state) {
+  std::set<Engine> engines;
+  for (const auto& place : state.tasks.shared_queue()) {
+    const auto& task = *state.tasks.find(place.second);
+    const double left_s = is_on_trial(task) ? sharing::kNoPromise : promise_left_s(state, task);
+    if (left_s > 0 && left_s < sharing::kNoPromise) engines.insert(task.spec.share.engine);
+  }
+  return engines;
+}
+
 std::string missing_units(const TaskSpec& spec) {
   const char* const what = spec.has_gpu_share() ? "GPUs" : "cores";
   if (spec.node.empty()) return fmt::format("a node with {} that are shared: none is up", what);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ bool waited_too_long(const Task& task, int64_t now_ms);
 // Until the time by which it was promised to end, now or at its end; sharing::kNoPromise where
 // nothing was.
 double promise_left_s(const ClusterState& state, const Task& task);
+
+// For units of which somebody waits whose promise was made.
+std::set<Engine> engines_with_promises(const ClusterState& state);
 
 // What it waits for where there is no unit that will do.
 std::string missing_units(const TaskSpec& spec);

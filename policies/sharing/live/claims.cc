@@ -11,10 +11,14 @@ namespace {
 
 constexpr double kNever = kNoPromise;
 
-// Promises are kept; of others by what is left of them, which may not be known.
+// Promises are kept ahead of their time, by as much as shares are given for while others wait; of
+// others by what is left of them, which may not be known.
 double end_of(const LiveJob& job) {
-  if (job.is_promised() && job.promise_left_s > 0) return job.promise_left_s;
-  return job.left_upper_s > 0 ? job.left_upper_s : kNever;
+  if (!job.is_promised() || job.promise_left_s <= 0)
+    return job.left_upper_s > 0 ? job.left_upper_s : kNever;
+  if (job.left_upper_s <= 0) return job.promise_left_s;
+  const double aimed_s = std::max(kAim * job.promise_left_s, job.left_upper_s / kLeastKept);
+  return std::min(job.promise_left_s, aimed_s);
 }
 
 // Of its run where it may have so much of the unit.

@@ -82,6 +82,7 @@ std::vector<UnitAt> with_claims(const std::vector<LiveNode>& nodes, const Waitin
 // From those that have more than they need for their promises, and from best-effort jobs.
 std::optional<Start> in_their_place_on(const LiveUnit& unit, const WaitingJob& job,
                                        const Retained& retained, double aim) {
+  if (unit.promise_waits && aim > kAim && !job.is_promised()) return std::nullopt;
   const auto& predicted = *predicted_on(job, unit);
   const auto needed = needed_for(job, predicted);
   std::vector<uint64_t> apart;  // who bears no more, or holds memory
@@ -161,7 +162,7 @@ void pour(std::vector<LiveJob*> jobs, uint32_t& room) {
 
 // No share makes up for a neighbour that takes too much of a job's speed.
 LiveUnit without_who_breaks_promises(LiveUnit unit, const Retained& retained,
-                                     std::vector<uint64_t>& preempted) {
+                                     std::vector<Preempted>& preempted) {
   for (size_t i = 0; i < unit.jobs.size();) {
     const Neighbours neighbours(retained, unit.jobs);
     const auto& job = unit.jobs[i];
@@ -171,7 +172,7 @@ LiveUnit without_who_breaks_promises(LiveUnit unit, const Retained& retained,
       ++i;
       continue;
     }
-    preempted.push_back(worst->id);
+    preempted.push_back({worst->id, "it slows a job on its unit that could not keep its promise"});
     std::erase_if(unit.jobs, [id = worst->id](const LiveJob& each) { return each.id == id; });
     i = 0;
   }
@@ -197,7 +198,7 @@ bool adds_nothing(const LiveJob& job, const std::vector<LiveJob>& together,
 // Best-effort jobs that turn out to do no more together than one after the other go apart: whoever
 // has the newest checkpoint goes first.
 void part_who_add_nothing(const LiveUnit& unit, const Retained& retained,
-                          std::vector<uint64_t>& preempted) {
+                          std::vector<Preempted>& preempted) {
   if (!retained) return;
   std::vector<LiveJob> together;
   for (const auto& job : unit.jobs)
@@ -209,14 +210,15 @@ void part_who_add_nothing(const LiveUnit& unit, const Retained& retained,
           (least == together.end() || job->unsaved_s < least->unsaved_s))
         least = job;
     if (least == together.end()) return;
-    preempted.push_back(least->id);
+    preempted.push_back(
+        {least->id, "with it the jobs on its unit do no more than one after the other"});
     together.erase(least);
   }
 }
 
 // Those that end already are not asked again, and are not counted with who is judged.
-std::vector<uint64_t> who_has_to_go(const LiveUnit& whole, const Retained& retained) {
-  std::vector<uint64_t> preempted;
+std::vector<Preempted> who_has_to_go(const LiveUnit& whole, const Retained& retained) {
+  std::vector<Preempted> preempted;
   LiveUnit staying = whole;
   std::erase_if(staying.jobs, [](const LiveJob& job) { return job.leaves; });
   staying = without_who_breaks_promises(std::move(staying), retained, preempted);
@@ -258,9 +260,7 @@ Adjustment FittedPolicy::adjust(const LiveUnit& whole) {
   Adjustment adjustment;
   adjustment.preempted = who_has_to_go(whole, retained_);
   LiveUnit unit = whole;
-  std::erase_if(unit.jobs, [&](const LiveJob& job) {
-    return std::count(adjustment.preempted.begin(), adjustment.preempted.end(), job.id) > 0;
-  });
+  std::erase_if(unit.jobs, [&](const LiveJob& job) { return adjustment.preempts(job.id); });
   LiveUnit now = unit;
   std::vector<LiveJob*> sensitive, best_effort;
   uint32_t goes_on = 0;  // with which all best-effort jobs go on
@@ -280,7 +280,8 @@ Adjustment FittedPolicy::adjust(const LiveUnit& whole) {
   std::stable_sort(sensitive.begin(), sensitive.end(),
                    [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
   uint32_t room = unit.whole.milli - serve(sensitive, unit, retained_, kAim);
-  if (room < goes_on) room = unit.whole.milli - serve(sensitive, unit, retained_, kTightAim);
+  if (room < goes_on && !unit.promise_waits)
+    room = unit.whole.milli - serve(sensitive, unit, retained_, kTightAim);
   // Each of the others goes on with a little, or ends: who loses least ends first.
   std::stable_sort(best_effort.begin(), best_effort.end(), [](const auto* a, const auto* b) {
     return lost_by_ending(*a) > lost_by_ending(*b);
@@ -288,7 +289,8 @@ Adjustment FittedPolicy::adjust(const LiveUnit& whole) {
   std::vector<LiveJob*> going_on;
   for (auto* job : best_effort) {
     if (room < held(job)) {
-      adjustment.preempted.push_back(job->id);
+      adjustment.preempted.push_back(
+          {job->id, "what is left of its unit is too little to go on with"});
       continue;
     }
     job->share.milli = held(job);

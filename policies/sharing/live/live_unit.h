@@ -59,6 +59,9 @@ struct LiveUnit {
   std::string type;
   Share whole{kWholeUnit, 0};
   std::vector<LiveJob> jobs;
+  // Somebody waits who was promised to be done in time, and counts on it that those with promises
+  // here are ahead of theirs.
+  bool promise_waits = false;
 
   Share free() const;
   uint32_t best_effort_milli() const;

@@ -85,8 +85,8 @@ Adjustment PublishedPolicy::adjust(const LiveUnit& unit) {
         for (auto& other : now.jobs)
           if (other.id == id) other.share.milli = 0;
       adjustment.milli.insert(adjustment.milli.end(), taken.left.begin(), taken.left.end());
-      adjustment.preempted.insert(adjustment.preempted.end(), taken.preempted.begin(),
-                                  taken.preempted.end());
+      for (const uint64_t id : taken.preempted)
+        adjustment.preempted.push_back({id, "a latency-sensitive job on its unit grows"});
       free += taken.milli;
     }
     free -= step;

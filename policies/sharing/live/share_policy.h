@@ -3,6 +3,7 @@
 // objects, call them in turn and carry out what they say.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,9 +28,19 @@ struct Start {
   std::string reason;
 };
 
+struct Preempted {
+  uint64_t job = 0;
+  std::string_view reason;  // for people, of static duration
+};
+
 struct Adjustment {
   std::vector<std::pair<uint64_t, uint32_t>> milli;  // by job: from now on; who shrinks comes first
-  std::vector<uint64_t> preempted;                   // by checkpoint, then back to the queue
+  std::vector<Preempted> preempted;                  // by checkpoint, then back to the queue
+
+  bool preempts(uint64_t job) const {
+    return std::any_of(preempted.begin(), preempted.end(),
+                       [job](const Preempted& each) { return each.job == job; });
+  }
 };
 
 struct Admission {

@@ -115,9 +115,9 @@ LiveJob RunningJobs::as_live(const Running& running, double now_s) const {
   return value;
 }
 
-LiveUnit RunningJobs::as_live(size_t unit, double now_s) const {
+LiveUnit RunningJobs::as_live(size_t unit, double now_s, bool promise_waits) const {
   const size_t type = workload_.type_of.empty() ? 0 : workload_.type_of[unit];
-  LiveUnit value{workload_.types[type], {kWholeUnit, 0}, {}};
+  LiveUnit value{workload_.types[type], {kWholeUnit, 0}, {}, promise_waits};
   for (const uint64_t id : on_unit_[unit]) {
     const auto& running = running_.at(id);
     const auto job = as_live(running, now_s);

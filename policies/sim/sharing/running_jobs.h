@@ -55,7 +55,7 @@ class RunningJobs {
 
   double next_end_s(double now_s) const;
   // Those on trial as they are hoped to be.
-  LiveUnit as_live(size_t unit, double now_s) const;
+  LiveUnit as_live(size_t unit, double now_s, bool promise_waits) const;
   LiveJob as_live(const Running& running, double now_s) const;  // as it is known
   // What is known of it now.
   Sharer sharer(const Running& running, double now_s) const;

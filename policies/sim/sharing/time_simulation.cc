@@ -199,11 +199,19 @@ class Simulation {
 
   // One node has all units: hosts do not bound these jobs.
   std::vector<LiveNode> nodes() const {
+    const bool promise_waits = this->promise_waits();
     LiveNode node;
     node.reserve(workload_.units);
     for (size_t unit = 0; unit < workload_.units; ++unit)
-      node.push_back(running_.as_live(unit, now_s_));
+      node.push_back(running_.as_live(unit, now_s_, promise_waits));
     return {std::move(node)};
+  }
+
+  bool promise_waits() const {
+    return std::any_of(queue_.begin(), queue_.end(), [&](const Waiting& waiting) {
+      return waiting.promise_end_s < kNoPromise && waiting.promise_end_s > now_s_ &&
+             !waiting.on_trial;
+    });
   }
 
   void preempt(uint64_t id) {
@@ -231,15 +239,16 @@ class Simulation {
     std::vector<size_t> due;
     for (size_t unit = 0; unit < workload_.units; ++unit)
       if (looks_.is_due(unit, now_s_)) due.push_back(unit);
+    const bool promise_waits = !due.empty() && this->promise_waits();
     for (const size_t unit : due) {
       looks_.looked(unit, now_s_, running_);
       if (running_.on_unit(unit).empty()) continue;
       if (paces_) paces_->looked(unit, running_, now_s_);
       review_trials(unit);
-      const auto adjustment = policy_.adjust(running_.as_live(unit, now_s_));
+      const auto adjustment = policy_.adjust(running_.as_live(unit, now_s_, promise_waits));
       changed = changed || !adjustment.milli.empty() || !adjustment.preempted.empty();
       for (const auto& [id, milli] : adjustment.milli) resize(id, milli);
-      for (const uint64_t id : adjustment.preempted) preempt(id);
+      for (const auto& each : adjustment.preempted) preempt(each.job);
     }
     running_.set_speeds();
     return looks_.ended(now_s_, most_urgent_s()) || changed;
@@ -261,6 +270,7 @@ class Simulation {
     });
     size_t looked_at = 0;
     auto now = nodes();
+    const bool promise_waits = this->promise_waits();
     for (size_t i = 0; i < queue_.size() && looked_at < kMostLookedAt; ++looked_at) {
       if (queue_[i].on_trial && is_hopeless(as_waiting(queue_[i])))
         fail_trial(queue_[i].job->whole_id());
@@ -279,7 +289,7 @@ class Simulation {
                       waiting.promise_end_s, waiting.ran, waiting.on_trial});
       changed(start->unit);
       running_.set_speeds();
-      now.front()[start->unit] = running_.as_live(start->unit, now_s_);
+      now.front()[start->unit] = running_.as_live(start->unit, now_s_, promise_waits);
     }
   }
 

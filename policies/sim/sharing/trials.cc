@@ -22,7 +22,7 @@ TrialVerdict Trials::look(const Running& running, const RunningJobs& all, double
     trial.job.left_s *= off;
     trial.job.left_upper_s *= off;
   }
-  return review(policy_, all.as_live(running.unit, now_s), trial);
+  return review(policy_, all.as_live(running.unit, now_s, false), trial);
 }
 
 }  // namespace tierpilot::sharing

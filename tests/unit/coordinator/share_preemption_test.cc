@@ -191,6 +191,33 @@ TEST_F(SharePreemptionTest, AUnitThatWillNotDoIsKeptNoLonger) {
   EXPECT_EQ(task(urgent).state, TaskState::kQueued);
 }
 
+// What it left is not free for it again.
+TEST_F(SharePreemptionTest, WhoEndsForANeighboursPromiseMakesRoomForThatOne) {
+  const auto best_effort = accept(shared("b", 500));
+  pump();
+  const auto urgent = accept(promised("a", 450, 100, 210));
+  pump();
+  ASSERT_EQ(task(urgent).state, TaskState::kRunning);
+  node_->free_milli = 500;  // while the other is there
+  for (int s = 1; s <= 60 && node_->cancelled.empty(); ++s) {
+    JobPoint hungry;  // it uses all that it has, and waits for more
+    hungry.attempt = 1;
+    hungry.cpu_ns = static_cast<uint64_t>(s) * 400'000'000;
+    hungry.waited_ns = static_cast<uint64_t>(s) * 600'000'000;
+    pass(1);
+    keeper_->reported(task(urgent), hungry);
+  }
+  ASSERT_EQ(node_->cancelled.size(), 1U);
+  node_->free_milli = 1000;
+  TaskExit ended;
+  ended.how = TaskEnd::kCancelled;
+  ended.reason = node_->cancelled[0].second;
+  EXPECT_TRUE(exit("n1", {best_effort, 1}, ended));
+  pump();
+  EXPECT_EQ(task(best_effort).state, TaskState::kQueued);
+  EXPECT_GT(milli(urgent), 900U);
+}
+
 TEST_F(SharePreemptionTest, ToGiveAShareUpIsNoLossThatIsForgivenOnlySoOften) {
   Task task;
   task.attempt = 40;

@@ -136,6 +136,18 @@ TEST(ShareRecord, IterationsTellMoreThanTheForecast) {
   EXPECT_NEAR(record.left_s(110), 95, 5);
 }
 
+// Nothing left would mean that nobody knows.
+TEST(ShareRecord, WhoHasDoneItsLastIterationIsAsGoodAsDone) {
+  ShareRecord record(forecast(1000, 10));
+  record.started(100, 1000);
+  for (int s = 1; s <= 10; ++s)
+    record.add(100 + s, iteration(static_cast<uint64_t>(s) * 10, 100), 1);
+  for (const double now_s : {110, 120}) {
+    EXPECT_GT(record.left_s(now_s), 0);
+    EXPECT_LT(record.left_upper_s(now_s), 1);
+  }
+}
+
 TEST(ShareRecord, NeighboursSlowWhatIsWorkedOff) {
   ShareRecord record(forecast(800, 60));
   record.started(100, 800);

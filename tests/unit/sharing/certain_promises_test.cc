@@ -179,6 +179,35 @@ TEST_F(CertainPromises, WaitForWhoHasToGo) {
   EXPECT_TRUE(admit_beside({small}, waiting(500, 10, 17)).admitted) << "it can stay";
 }
 
+// Shares are given so that a promise is kept ahead of its time.
+TEST_F(CertainPromises, BeginWhenWhoWasPromisedFirstIsDoneNotWhenItWouldBeLate) {
+  auto first = running(1, kSensitive, 1000, 1000);
+  first.left_s = 45;
+  first.left_upper_s = 50;
+  first.promise_left_s = 100;
+  EXPECT_TRUE(admit_beside({first}, waiting(900, 20, 95)).admitted);
+  EXPECT_FALSE(admit_beside({first}, waiting(900, 20, 85)).admitted);
+  first.left_s = first.left_upper_s = 90;  // it needs all of its time
+  EXPECT_FALSE(admit_beside({first}, waiting(900, 20, 95)).admitted);
+}
+
+TEST_F(CertainPromises, NobodyBeforeOneThatWaitsIsSlowedForWhoHasNone) {
+  auto promised = running(1, kSensitive, 850, 850), other = running(2, kBestEffort, 150, 150);
+  promised.need_milli = 1000;
+  promised.left_s = promised.left_upper_s = 90;
+  promised.promise_left_s = 135;
+  LiveUnit unit{"cpu", {kWholeUnit, 0}, {promised, other}};
+  EXPECT_FALSE(alone_->adjust(unit).preempts(2)) << "both go on, the promise less ahead";
+  unit.promise_waits = true;
+  EXPECT_TRUE(alone_->adjust(unit).preempts(2));
+
+  unit.jobs = {promised};
+  auto unpromised = waiting(250, 10, kNoPromise);
+  EXPECT_FALSE(alone_->place({{unit}}, unpromised));
+  unit.promise_waits = false;
+  EXPECT_TRUE(alone_->place({{unit}}, unpromised));
+}
+
 // Each is planned once, whatever is asked for later.
 TEST_F(CertainPromises, OfManyAreLookedAtInTimeThatGrowsWithTheirPairs) {
   size_t asked = 0;

@@ -50,8 +50,7 @@ inline uint32_t milli_of(const LiveUnit& unit, const Adjustment& adjustment, uin
 inline void expect_within(const LiveUnit& unit, const Adjustment& adjustment) {
   uint32_t sum = 0;
   for (const auto& job : unit.jobs)
-    if (std::count(adjustment.preempted.begin(), adjustment.preempted.end(), job.id) == 0)
-      sum += milli_of(unit, adjustment, job.id);
+    if (!adjustment.preempts(job.id)) sum += milli_of(unit, adjustment, job.id);
   EXPECT_LE(sum, unit.whole.milli);
 }
 

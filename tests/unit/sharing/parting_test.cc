@@ -24,7 +24,10 @@ std::vector<uint64_t> preempted(double part, std::vector<LiveJob> jobs, uint32_t
     return Kept{.ln = std::log(part), .by = KeptBy::kPair, .measured = measured};
   };
   const auto policy = *make_share_policy("share", retained);
-  return policy->adjust({"cpu", {kWholeUnit, 0}, std::move(jobs)}).preempted;
+  std::vector<uint64_t> ids;
+  for (const auto& each : policy->adjust({"cpu", {kWholeUnit, 0}, std::move(jobs)}).preempted)
+    ids.push_back(each.job);
+  return ids;
 }
 
 TEST(Parting, WhoTogetherDoLessThanOneAfterTheOtherGoApart) {
