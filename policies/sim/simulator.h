@@ -1,8 +1,8 @@
 // Runs a workload on a simulated cluster with a policy: discrete events in virtual time. The policy
 // is the same object that runs in the coordinator and cannot tell where it is. The rules are the
 // product's: the queue, who is a candidate and who may overtake
-// (coordinator/core/decisions/view.cc), the pool (DataPlane), a node's own waiting (Engines), the
-// reward.
+// (coordinator/core/dispatch/next_task.cc), the pool (DataPlane), a node's own waiting (Engines),
+// the reward.
 //
 // Equal cluster, workload, policy and seed give equal results, bit for bit.
 #pragma once

@@ -1,5 +1,5 @@
 // A policy that learns under its guard, as the coordinator has it
-// (coordinator/core/decisions/dispatcher.cc): a control share of the decisions and those that it
+// (coordinator/core/dispatch/dispatcher.cc): a control share of the decisions and those that it
 // cannot take are the fallback's, and it is deposed where what is measured of it is worse. Its
 // learner is told of all decisions, also of those that were not its own; without one, what its
 // weights never saw stays unfamiliar. Tell it of a simulation's outcomes as its listener.

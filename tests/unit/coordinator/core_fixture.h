@@ -12,7 +12,7 @@
 
 #include "coordinator/core/data/dataset_admin.h"
 #include "coordinator/core/gangs/gang_life.h"
-#include "coordinator/core/nodes/membership.h"
+#include "coordinator/core/membership/membership.h"
 #include "coordinator/core/outcomes/lifecycle.h"
 #include "coordinator/core/queue/intake.h"
 

@@ -1,5 +1,5 @@
 // What may happen while a policy thinks, and while its decision is on its way to the disk.
-#include "coordinator/core/decisions/dispatcher.h"
+#include "coordinator/core/dispatch/dispatcher.h"
 
 #include <gmock/gmock.h>
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/core/decisions/dispatcher.h"
+#include "coordinator/core/dispatch/dispatcher.h"
 #include "core_fixture.h"
 #include "policies/placement/dqn/externality.h"
 

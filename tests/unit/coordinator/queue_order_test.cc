@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "coordinator/core/decisions/view.h"
+#include "coordinator/core/dispatch/next_task.h"
 #include "core_fixture.h"
 #include "holding_fixture.h"
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "coordinator/core/decisions/view.h"
 #include "tests/unit/coordinator/core_fixture.h"
 
 namespace tierpilot::testing {

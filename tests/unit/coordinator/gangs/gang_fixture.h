@@ -1,7 +1,7 @@
 // A coordinator's core with gangs on nodes of two units each.
 #pragma once
 
-#include "coordinator/core/decisions/dispatcher.h"
+#include "coordinator/core/dispatch/dispatcher.h"
 #include "core_fixture.h"
 
 namespace tierpilot::testing {

@@ -1,7 +1,7 @@
 // What a node does to its tasks for reasons of its own is no fault of theirs.
 #include <gmock/gmock.h>
 
-#include "coordinator/core/decisions/dispatcher.h"
+#include "coordinator/core/dispatch/dispatcher.h"
 #include "coordinator/store/records.h"
 #include "tests/unit/coordinator/core_fixture.h"
 

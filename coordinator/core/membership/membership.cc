@@ -1,4 +1,4 @@
-#include "coordinator/core/nodes/membership.h"
+#include "coordinator/core/membership/membership.h"
 
 #include <fmt/format.h>
 

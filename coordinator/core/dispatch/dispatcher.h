@@ -13,7 +13,7 @@
 #include "coordinator/core/decisions/credits.h"
 #include "coordinator/core/decisions/holding.h"
 #include "coordinator/core/decisions/oversight.h"
-#include "coordinator/core/decisions/view.h"
+#include "coordinator/core/dispatch/next_task.h"
 #include "coordinator/core/outcomes/lifecycle.h"
 #include "coordinator/policy_host/policy_host.h"
 

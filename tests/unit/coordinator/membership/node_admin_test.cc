@@ -1,8 +1,8 @@
-#include "coordinator/core/nodes/node_admin.h"
+#include "coordinator/core/membership/node_admin.h"
 
 #include <gmock/gmock.h>
 
-#include "coordinator/core/decisions/view.h"
+#include "coordinator/core/dispatch/next_task.h"
 #include "coordinator/store/records.h"
 #include "tests/unit/coordinator/core_fixture.h"
 

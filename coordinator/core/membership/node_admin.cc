@@ -1,4 +1,4 @@
-#include "coordinator/core/nodes/node_admin.h"
+#include "coordinator/core/membership/node_admin.h"
 
 #include <fmt/format.h>
 

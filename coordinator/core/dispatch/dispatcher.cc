@@ -1,4 +1,4 @@
-#include "coordinator/core/decisions/dispatcher.h"
+#include "coordinator/core/dispatch/dispatcher.h"
 
 #include <fmt/format.h>
 
