@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/clock.h"
+#include "daemon/exec/exit_records.h"
 #include "daemon/exec/hardware_clock.h"
 #include "daemon/exec/users/belongings.h"
 #include "daemon/exec/users/clear_user.h"
@@ -163,6 +164,7 @@ Result<std::unique_ptr<Executor>> Executor::start(ExecutorOptions options) {
   std::unique_ptr<Executor> executor(new Executor(
       MessageSocket(std::move(sockets->first)), std::move(lifeline_end), std::move(events), warden,
       cgroups, hardware_clock ? "" : hardware_clock.error().message));
+  executor->task_root_ = options.task_root;
   executor->uncleared_users_ = std::move(uncleared);
   return executor;
 }
@@ -268,20 +270,26 @@ void Executor::receive(std::vector<TaskEvent>& told) {
     if (auto* exit = std::get_if<ProcessExit>(&**message)) {
       requests_.end(exit->task_id);
       attempts_.ended(exit->task_id);
-      told.emplace_back(std::move(*exit));
+      told.emplace_back(as_kept(std::move(*exit)));
     }
   }
 }
 
 void Executor::report_lost(std::vector<TaskEvent>& told) {
   for (const auto& [task_id, attempt] : attempts_.end_all())
-    told.emplace_back(ProcessExit{.task_id = task_id,
-                                  .attempt = attempt,
-                                  .how = TaskEnd::kLost,
-                                  .node_fault = true,
-                                  .reason =
-                                      "the warden died, which ends its tasks; how far this one "
-                                      "got is unknown"});
+    told.emplace_back(as_kept({.task_id = task_id,
+                               .attempt = attempt,
+                               .how = TaskEnd::kLost,
+                               .node_fault = true,
+                               .reason = "the warden died, which ends its tasks; how far this one "
+                                         "got is unknown"}));
+}
+
+// Its supervisor may have died between writing its end down and telling it.
+ProcessExit Executor::as_kept(ProcessExit exit) const {
+  if (exit.how != TaskEnd::kLost || task_root_.empty()) return exit;
+  auto kept = kept_exit(task_root_, exit.task_id, exit.attempt);
+  return kept ? std::move(*kept) : std::move(exit);
 }
 
 }  // namespace tierpilot

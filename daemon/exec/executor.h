@@ -89,8 +89,10 @@ class Executor {
   Status set_frozen(uint64_t task_id, uint32_t attempt, bool frozen);
   void receive(std::vector<TaskEvent>& told);
   void report_lost(std::vector<TaskEvent>& told);
+  ProcessExit as_kept(ProcessExit exit) const;
 
   CgroupTree cgroups_;
+  std::string task_root_;
   std::set<uid_t> uncleared_users_;
   std::string why_pauses_pass_unnoticed_;
   int64_t lease_deadline_boot_ns_ = 0;

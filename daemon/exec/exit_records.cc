@@ -84,6 +84,11 @@ std::vector<ProcessExit> kept_exits(const std::string& task_root) {
   return exits;
 }
 
+std::optional<ProcessExit> kept_exit(const std::string& task_root, uint64_t task_id,
+                                     uint32_t attempt) {
+  return read_record(folder(task_root) / name_of(task_id, attempt));
+}
+
 void drop_exit(const std::string& task_root, uint64_t task_id, uint32_t attempt) {
   ::unlink((folder(task_root) / name_of(task_id, attempt)).c_str());
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ Status keep_exit(const std::string& task_root, const ProcessExit& exit);
 // All that were kept whole, by rising task and attempt. What is no record is dropped. To be called
 // by whoever holds the lock on the task root, when no supervisor is left that may write.
 std::vector<ProcessExit> kept_exits(const std::string& task_root);
+// Of one whose supervisor is gone. Nothing: none was kept whole.
+std::optional<ProcessExit> kept_exit(const std::string& task_root, uint64_t task_id,
+                                     uint32_t attempt);
 void drop_exit(const std::string& task_root, uint64_t task_id, uint32_t attempt);
 
 }  // namespace tierpilot

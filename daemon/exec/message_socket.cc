@@ -16,12 +16,13 @@ bool would_block(int err) {
   return err == EAGAIN || err == ENOBUFS;
 }
 
+// Once, before what the other end said, the kernel tells that it is gone and left messages unread.
 template <class Call>
-ssize_t retrying(Call call) {
+ssize_t reading(Call call) {
   ssize_t result;
   do {
     result = call();
-  } while (result < 0 && errno == EINTR);
+  } while (result < 0 && (errno == EINTR || errno == ECONNRESET));
   return result;
 }
 
@@ -123,17 +124,13 @@ Status MessageSocket::flush() {
 
 Result<std::optional<ExecMessage>> MessageSocket::receive(UniqueFd* attached) {
   if (!socket_) return peer_gone();
-  const auto peek = [&] { return ::recv(fd(), nullptr, 0, MSG_PEEK | MSG_TRUNC); };
-  ssize_t size = retrying(peek);
-  // Once, before what it said, the kernel tells that the other end is gone and left messages
-  // unread.
-  if (size < 0 && errno == ECONNRESET) size = retrying(peek);
   // A message is never empty, so a size of 0 is the end of the stream.
+  const ssize_t size = reading([&] { return ::recv(fd(), nullptr, 0, MSG_PEEK | MSG_TRUNC); });
   if (size < 0 && would_block(errno)) return std::nullopt;
   if (size <= 0) return peer_gone();
   std::vector<uint8_t> bytes(std::min<size_t>(static_cast<size_t>(size), kMaxMessageBytes + 1));
   UniqueFd came;
-  const ssize_t got = retrying([&] { return receive_with(fd(), bytes, came); });
+  const ssize_t got = reading([&] { return receive_with(fd(), bytes, came); });
   if (got <= 0) return peer_gone();
   if (attached) *attached = std::move(came);
   return decode(bytes);

@@ -12,7 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
+#include <sstream>
 #include <string>
 
 #include "base/sysroot.h"
@@ -42,9 +42,11 @@ void silence_standard_streams() {
 
 }  // namespace
 
-std::vector<pid_t> children_of_self() {
-  std::ifstream list("/proc/thread-self/children");
-  if (!list) return children_from_stat(::getpid());
+std::optional<std::vector<pid_t>> children_of_self() {
+  const auto text = Sysroot().read("/proc/thread-self/children");
+  if (!text && text.error().code != ErrorCode::kNotFound) return std::nullopt;
+  if (!text) return children_from_stat(::getpid());
+  std::istringstream list(*text);
   std::vector<pid_t> children;
   for (pid_t child; list >> child;) children.push_back(child);
   return children;

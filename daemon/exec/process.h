@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -12,8 +13,9 @@
 namespace tierpilot {
 
 // Children of the calling thread, zombies among them. Complete when nothing else reaps them: the
-// kernel's list only skips entries when one leaves it during the read.
-std::vector<pid_t> children_of_self();
+// kernel's list only skips entries when one leaves it during the read. Nothing: nobody can look
+// now.
+std::optional<std::vector<pid_t>> children_of_self();
 
 // Makes the calling process an adopter of orphans below it, deaf to every signal but SIGKILL and
 // SIGSTOP, without any descriptor but stderr and `keep` (-1: none); a signalfd tells of SIGCHLD and

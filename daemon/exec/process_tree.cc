@@ -38,7 +38,7 @@ std::vector<pid_t> children_of(pid_t process) {
     const auto file = fmt::format("/proc/{}/task/{}/children", process, thread);
     const auto text = Sysroot().read(file);
     if (!text && text.error().code == ErrorCode::kNotFound && !Sysroot().exists(kOwnChildren))
-      return children_from_stat(process);
+      return children_from_stat(process).value_or(std::vector<pid_t>());
     if (!text) continue;  // the thread is gone
     std::istringstream in(*text);
     for (pid_t child; in >> child;) children.push_back(child);
@@ -48,9 +48,11 @@ std::vector<pid_t> children_of(pid_t process) {
 
 }  // namespace
 
-std::vector<pid_t> children_from_stat(pid_t process) {
+std::optional<std::vector<pid_t>> children_from_stat(pid_t process) {
+  const auto names = Sysroot().list("/proc");
+  if (names.empty()) return std::nullopt;  // this process at least is there
   std::vector<pid_t> children;
-  for (const auto& name : Sysroot().list("/proc")) {
+  for (const auto& name : names) {
     pid_t pid = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (error != std::errc{} || end != name.data() + name.size()) continue;

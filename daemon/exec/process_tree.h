@@ -14,7 +14,7 @@ namespace tierpilot {
 // Without `root` itself. What is forked meanwhile may be missing.
 std::vector<pid_t> descendants(pid_t root);
 // Zombies among them; from every process's stat file, for kernels without CONFIG_PROC_CHILDREN.
-std::vector<pid_t> children_from_stat(pid_t process);
+std::optional<std::vector<pid_t>> children_from_stat(pid_t process);
 // 0 when it is gone.
 pid_t parent_of(pid_t process);
 // It is stopped, or gone.

@@ -44,6 +44,13 @@ int64_t after_ms(int64_t ms) {
   return ms < (kNever - now) / kNsPerMs ? now + ms * kNsPerMs : kNever;
 }
 
+// Not reaped yet, it is no less ended.
+bool has_ended(pid_t child) {
+  siginfo_t end{};
+  return ::waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         end.si_pid == child;
+}
+
 class Supervisor {
  public:
   Supervisor(const TaskLaunch& task, const ExecutorOptions& options, UniqueFd warden)
@@ -167,8 +174,17 @@ void Supervisor::obey(const ExecMessage& order) {
   if (const auto* asked = std::get_if<OpenFile>(&order)) open_file(*asked);
 }
 
+// Whose parent ends while the tree is read is missed: nobody may stand still for good by that.
 void Supervisor::stand(bool still) {
-  for (const pid_t process : descendants(::getpid())) ::kill(process, still ? SIGSTOP : SIGCONT);
+  constexpr int kMostLooks = 3;
+  bool any_stands = true;
+  for (int look = 0; look < (still ? 1 : kMostLooks) && any_stands; ++look) {
+    any_stands = false;
+    for (const pid_t process : descendants(::getpid())) {
+      any_stands = any_stands || stands_still(process);
+      ::kill(process, still ? SIGSTOP : SIGCONT);
+    }
+  }
 }
 
 // In a process that is the task's user, which may open what the task may, and may hang where the
@@ -212,7 +228,8 @@ void Supervisor::on_timers() {
     stop(TaskEnd::kTimedOut, options_.time_limit_grace_ms);
   }
   if (now >= kill_at_) begin_kill();
-  if (now >= give_up_at_ && !reported_) report(children_of_self().size());
+  if (now >= give_up_at_ && !reported_)
+    report(children_of_self().value_or(std::vector<pid_t>(1)).size());
 }
 
 // A group is only signalled while its leader is not reaped: until then its number is not reused.
@@ -240,7 +257,8 @@ void Supervisor::reap() {
 }
 
 void Supervisor::stop(TaskEnd how, int64_t grace_ms) {
-  if (main_ == 0) return;  // it ended by itself; what it left is being killed
+  // It ended by itself; what it left is being killed.
+  if (main_ == 0 || has_ended(main_)) return;
   if (!ending_.stopped) ending_.stopped = how;
   if (grace_ms <= 0) return begin_kill();
   // A process that was just forked has no group of its own yet.
@@ -261,7 +279,9 @@ void Supervisor::kill_all() {
   sweep_at_ = now_ns() + (reported_ ? kLateSweepNs : kSweepNs);
   if (cgroup_) (void)cgroup_->kill();
   if (main_ > 0) ::kill(-main_, SIGKILL);
-  for (const pid_t child : children_of_self()) ::kill(child, SIGKILL);
+  // Where nobody can look, the next sweep does.
+  for (const pid_t child : children_of_self().value_or(std::vector<pid_t>()))
+    ::kill(child, SIGKILL);
 }
 
 void Supervisor::report(size_t unkilled) {

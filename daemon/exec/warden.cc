@@ -335,7 +335,9 @@ void Warden::on_children() {
 // Adopted from killed supervisors: what is a child of the warden and no supervisor.
 void Warden::kill_strays() {
   bool none_left = true;
-  for (const pid_t child : children_of_self()) {
+  const auto children = children_of_self();
+  if (!children) return;  // they are looked for again soon
+  for (const pid_t child : *children) {
     if (supervised_.contains(child)) continue;
     none_left = false;
     ::kill(child, SIGKILL);

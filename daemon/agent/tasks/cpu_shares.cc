@@ -1,5 +1,6 @@
 #include "daemon/agent/tasks/cpu_shares.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
@@ -105,13 +106,12 @@ void CpuShares::watch() {
 void CpuShares::check() {
   watching_ = false;
   const bool new_period = ++checks_ % kChecksPerPeriod == 0;
-  bool any = false;
-  for (auto& [attempt, running] : running_) {
-    if (!running.by_tokens) continue;
-    any = true;
-    keep(running, new_period);
-  }
-  if (any) watch();
+  // First, so that whoever stands still is looked at again whatever happens here.
+  if (std::any_of(running_.begin(), running_.end(),
+                  [](const auto& each) { return each.second.by_tokens; }))
+    watch();
+  for (auto& [attempt, running] : running_)
+    if (running.by_tokens) keep(running, new_period);
 }
 
 void CpuShares::keep(Running& running, bool new_period) {

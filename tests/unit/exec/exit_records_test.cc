@@ -53,6 +53,22 @@ TEST_F(ExitRecords, OnlyWhatTheTaskCameToByItselfIsKept) {
   EXPECT_EQ(kept(), std::vector<uint64_t>{10});
 }
 
+// Whoever had to tell of it died in between.
+TEST_F(ExitRecords, AnEndThatIsKeptIsNotLostWithWhoWasToTellIt) {
+  for (const uint64_t id : {7, 8}) {
+    ASSERT_TRUE(executor_->launch(
+        shell(id, "echo $PPID > supervisor" + std::to_string(id) + "; exec sleep 1000")));
+    ASSERT_TRUE(
+        keep_exit(root(), {.task_id = id, .attempt = 1, .how = TaskEnd::kExited, .exit_code = 0}));
+  }
+  const pid_t supervisor = wait_for_pid(root() + "/supervisor7");
+  wait_for_pid(root() + "/supervisor8");
+  ASSERT_EQ(::kill(supervisor, SIGKILL), 0);
+  EXPECT_EQ(listener_->wait_exit(7).how, TaskEnd::kExited);
+  ASSERT_EQ(::kill(executor_->warden_pid(), SIGKILL), 0);
+  EXPECT_EQ(listener_->wait_exit(8).how, TaskEnd::kExited);
+}
+
 TEST_F(ExitRecords, ATornRecordIsDropped) {
   run(shell(7, "true"));
   const auto path = root() + "/.exits/7-1";

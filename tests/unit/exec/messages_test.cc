@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "daemon/exec/message_socket.h"
 
 namespace tierpilot {
@@ -139,6 +142,35 @@ TEST(MessageSocket, ReadsEverythingBeforeTheEndOfWhoLeftSomethingUnread) {
   ASSERT_TRUE(last && *last);
   EXPECT_TRUE(std::holds_alternative<ProcessExit>(**last));
   EXPECT_EQ(right.receive().error().code, ErrorCode::kUnreachable);
+}
+
+// Also where that end comes while it is read: some of so many do.
+TEST(MessageSocket, ReadsEverythingBeforeTheEndOfWhoLeavesWhileItIsRead) {
+  std::atomic<MessageSocket*> to_close = nullptr;
+  std::atomic<bool> closed = false, done = false;
+  std::thread closer([&] {
+    while (!done)
+      if (auto* socket = to_close.exchange(nullptr)) {
+        socket->close();
+        closed = true;
+      }
+  });
+  int lost = 0;
+  for (int round = 0; round < 3'000; ++round) {
+    auto pair = MessageSocket::socket_pair();
+    ASSERT_TRUE(pair);
+    MessageSocket left(std::move(pair->first)), right(std::move(pair->second));
+    ASSERT_TRUE(left.send(ProcessExit{.task_id = 7, .attempt = 1}));
+    ASSERT_TRUE(right.send(StandStill{.task_id = 7, .attempt = 1, .still = true}));
+    closed = false;
+    to_close = &left;
+    const auto last = right.receive();
+    if (!last || !*last) ++lost;
+    while (!closed) std::this_thread::yield();
+  }
+  done = true;
+  closer.join();
+  EXPECT_EQ(lost, 0);
 }
 
 }  // namespace

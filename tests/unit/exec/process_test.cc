@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,7 +24,9 @@ TEST(Process, BothWaysFindTheSameChildren) {
     forked.push_back(child);
   }
   std::sort(forked.begin(), forked.end());
-  auto from_list = children_of_self(), from_stat = children_from_stat(::getpid());
+  auto listed = children_of_self(), read = children_from_stat(::getpid());
+  ASSERT_TRUE(listed && read);
+  auto &from_list = *listed, &from_stat = *read;
   std::sort(from_list.begin(), from_list.end());
   std::sort(from_stat.begin(), from_stat.end());
   EXPECT_EQ(from_list, forked);
@@ -32,7 +35,18 @@ TEST(Process, BothWaysFindTheSameChildren) {
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
   }
-  EXPECT_TRUE(children_of_self().empty());
+  EXPECT_TRUE(children_of_self()->empty());
+}
+
+TEST(Process, WhereNobodyCanLookNobodySaysThatThereAreNoChildren) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto listed = children_of_self(), read = children_from_stat(::getpid());
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_FALSE(listed);
+  EXPECT_FALSE(read);
 }
 
 }  // namespace

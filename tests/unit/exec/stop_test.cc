@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <fstream>
+#include <thread>
 
+#include "daemon/exec/process_tree.h"
 #include "tests/unit/exec/harness.h"
 
 namespace tierpilot {
@@ -185,6 +188,34 @@ TEST_F(ExecutorTest, WhoStandsStillHearsThatItsTimeIsOver) {
   const auto exit = listener_->wait_exit(7);
   EXPECT_EQ(exit.how, TaskEnd::kTimedOut);
   EXPECT_EQ(exit.exit_code, 3);
+}
+
+// Of a task whose supervisor has not heard of its end yet.
+TEST_F(ExecutorTest, WhatHasEndedIsNotStopped) {
+  const auto ended = [&](TaskLaunch task) {
+    const auto name = std::to_string(task.task_id);
+    EXPECT_TRUE(executor_->launch(task));
+    const pid_t main = wait_for_pid(directory_.path("main" + name));
+    const pid_t supervisor = wait_for_pid(directory_.path("supervisor" + name));
+    EXPECT_EQ(::kill(supervisor, SIGSTOP), 0);
+    std::ofstream(directory_.path("go" + name)) << "now";
+    EXPECT_TRUE(wait_until([&] { return stands_still(main); })) << "nobody has reaped it";
+    return supervisor;
+  };
+  const auto until_told = [&](uint64_t id) {
+    const auto n = std::to_string(id);
+    return shell(id, "echo $PPID > supervisor" + n + "; echo $$ > main" + n + "; until [ -e go" +
+                         n + " ]; do sleep 0.01; done; exit 0");
+  };
+  ended(until_told(7));
+  ASSERT_TRUE(executor_->cancel(7, 1, 0));
+  EXPECT_EQ(listener_->wait_exit(7).how, TaskEnd::kExited);
+  auto limited = until_told(8);
+  limited.time_limit_ms = 2'000;
+  const pid_t supervisor = ended(limited);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2'500));
+  ASSERT_EQ(::kill(supervisor, SIGCONT), 0);
+  EXPECT_EQ(listener_->wait_exit(8).how, TaskEnd::kExited);
 }
 
 TEST_F(ExecutorTest, ALongTimeLimitDoesNotOverflow) {
