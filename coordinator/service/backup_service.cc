@@ -20,7 +20,6 @@ void BackupMaker::finish() {
 void BackupMaker::make(Done done) {
   if (done_) return done(fail(ErrorCode::kConflict, "another backup is being made: try again"));
   finish();
-  done_ = std::move(done);
   thread_ = std::thread([this] {
     auto made = std::make_shared<Result<UniqueFd>>(write());
     loop_.post([this, made] {
@@ -28,6 +27,7 @@ void BackupMaker::make(Done done) {
       waiting(std::move(*made));
     });
   });
+  done_ = std::move(done);
 }
 
 Result<UniqueFd> BackupMaker::write() {

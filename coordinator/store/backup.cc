@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 #include "base/files/durable_rename.h"
 #include "base/unique_fd.h"
@@ -27,8 +27,11 @@ constexpr int64_t kEpochSeconds = 1'672'531'200;  // 2023-01-01
 
 Status put_file(Db& db, const std::string& name, const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  if (!in) return fail(ErrorCode::kIo, fmt::format("'{}' cannot be read", file.string()));
+  std::ostringstream text;
+  text << in.rdbuf();  // unlike an iterator it does not throw
+  const std::string bytes = text.str();
+  if (!in || text.bad())
+    return fail(ErrorCode::kIo, fmt::format("'{}' cannot be read", file.string()));
   auto put = db.query("INSERT INTO backup_files VALUES(?, ?)");
   if (!put) return tl::unexpected(put.error());
   return put->bind(name).bind(std::as_bytes(std::span(bytes))).run();
@@ -37,11 +40,16 @@ Status put_file(Db& db, const std::string& name, const fs::path& file) {
 // What is being written anew has ".new" behind its name until it is whole.
 Status put_policy_files(Db& db, const fs::path& state_dir) {
   std::error_code error;
-  for (const auto& entry : fs::recursive_directory_iterator(state_dir / kPolicyFolder, error)) {
-    if (!entry.is_regular_file(error) || entry.path().extension() == ".new") continue;
-    const auto name = fs::relative(entry.path(), state_dir).string();
-    if (auto put = put_file(db, name, entry.path()); !put) return put;
+  const auto folder = state_dir / kPolicyFolder;
+  fs::recursive_directory_iterator entry(folder, error), end;
+  if (error == std::errc::no_such_file_or_directory) return {};  // nothing was learned yet
+  for (; !error && entry != end; entry.increment(error)) {
+    std::error_code gone;
+    if (!entry->is_regular_file(gone) || entry->path().extension() == ".new") continue;
+    const auto name = entry->path().lexically_relative(state_dir).string();
+    if (auto put = put_file(db, name, entry->path()); !put) return put;
   }
+  if (error) return fail(ErrorCode::kIo, fmt::format("'{}': {}", folder.string(), error.message()));
   return {};
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <exception>
 
 #include "base/log.h"
 #include "coordinator/store/backup.h"
@@ -132,8 +133,15 @@ void Store::commit_and_tell(std::vector<Pending> batch) {
   note_trouble(results);
   // One post for the whole batch: a wake-up of the event loop costs more than the callbacks.
   post_([batch = std::move(batch), results = std::move(results)]() mutable {
-    for (size_t i = 0; i < batch.size(); ++i)
-      if (batch[i].done) batch[i].done(std::move(results[i]));
+    std::exception_ptr bug;  // of one, while the others have to hear, too
+    for (size_t i = 0; i < batch.size(); ++i) {
+      try {
+        if (batch[i].done) batch[i].done(std::move(results[i]));
+      } catch (...) {
+        bug = std::current_exception();
+      }
+    }
+    if (bug) std::rethrow_exception(bug);
   });
   checkpointer_.committed(writer_);
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/set_while.h"
 #include "coordinator/core/decisions/assignment.h"
 #include "coordinator/core/decisions/handover.h"
 #include "coordinator/core/gangs/checkpoints.h"
@@ -72,7 +73,7 @@ size_t wanted_by(const Decision& decision) {
 
 void Dispatcher::pump() {
   if (pumping_ || state_.adopting()) return;  // what is placed below pumps again
-  pumping_ = true;
+  const SetWhile pumping(pumping_);
   for (int placed = 0; !open_ && state_.store.trouble().empty(); ++placed) {
     if (placed == kMostAtOnce) {
       go_on_later();
@@ -86,7 +87,6 @@ void Dispatcher::pump() {
     }
     if (!next.task || !dispatch(*next.task, std::move(next.placement))) break;
   }
-  pumping_ = false;
 }
 
 void Dispatcher::go_on_later() {

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
+#include "base/set_while.h"
 #include "coordinator/core/decisions/assignment.h"
 #include "coordinator/core/decisions/handover.h"
 #include "coordinator/core/sharing/share_waits.h"
@@ -110,7 +111,7 @@ void ShareKeeper::ended(const Task& task, bool succeeded) {
 void ShareKeeper::pump() {
   if (pumping_ || state_.adopting() || !state_.store.trouble().empty()) return;
   if (state_.tasks.shared_queue().empty()) return;
-  pumping_ = true;
+  const SetWhile pumping(pumping_);
   auto now = units(true);
   close_unsound(now);
   const auto beyond = fmt::format("waiting for {} others that go before it", kMostLookedAt);
@@ -123,7 +124,6 @@ void ShareKeeper::pump() {
     else if (task->reason != beyond)
       task->reason = beyond;
   }
-  pumping_ = false;
 }
 
 bool ShareKeeper::look_at(Task& task, Units& now) {

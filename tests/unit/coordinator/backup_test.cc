@@ -50,6 +50,15 @@ TEST_F(Backup, HasWhatWasWrittenAndThePolicyFiles) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "policy" / "half.new"));
 }
 
+TEST_F(Backup, WithoutWhatCannotBeReadIsNone) {
+  ASSERT_TRUE(submit({spec()}));
+  EXPECT_TRUE(write_backup(directory_, file())) << "nothing was learned yet";
+  std::ofstream(directory_ / "policy") << "no folder";
+  const auto written = write_backup(directory_, file());
+  ASSERT_FALSE(written);
+  EXPECT_THAT(written.error().message, HasSubstr("policy"));
+}
+
 TEST_F(Backup, IdsAreNotGivenTwiceByTwoRestoresOfOneBackup) {
   ASSERT_TRUE(submit({spec()}));
   ASSERT_TRUE(write_backup(directory_, file()));

@@ -46,6 +46,15 @@ TEST_F(CoreTest, OfManyDecisionsOnATaskTheLastAreTold) {
   EXPECT_EQ(told->back().attempt.attempt, 250u);
 }
 
+TEST_F(CoreTest, ABugInOneAnswerOfTheStoreDoesNotKeepTheOthersFromHearing) {
+  const auto nothing = [](Db&) -> Status { return {}; };
+  bool heard = false;
+  store_->write(nothing, [](Status) { throw std::logic_error("a bug"); });
+  store_->write(nothing, [&](Status) { heard = true; });
+  EXPECT_THROW(flush(), std::logic_error);
+  EXPECT_TRUE(heard);
+}
+
 TEST_F(CoreTest, StoreRoundTripsTasksAndDecisions) {
   auto task = sample(3, 2);
   task.spec.argv = {"echo", "a b", ""};
