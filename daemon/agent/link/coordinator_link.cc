@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "daemon/agent/link/bounded_reports.h"
 #include "daemon/agent/link/wire.h"
 #include "model/registration.h"
 #include "rpc/error.h"
@@ -128,7 +129,7 @@ void CoordinatorLink::fill_update(wire::NodeSession::UpdateParams::Builder to) {
   const int64_t now_ns = parts_.clock.boot_ns();
   for (uint32_t i = 0; i < events.size(); ++i) write_event(events[i], *batch[i], now_ns);
   parts_.write_status(to.initStatus());
-  const auto reports = parts_.job_reports();
+  const auto reports = bounded(parts_.job_reports(), kMostReportBytes);
   auto jobs = to.initJobs(static_cast<uint32_t>(reports.size()));
   for (uint32_t i = 0; i < jobs.size(); ++i) write_job_report(jobs[i], reports[i]);
 }
