@@ -109,6 +109,8 @@ void write_progress(uint64_t task, const std::vector<JobPoint>& points, wire::Ta
     series[i].setSamples(point.samples);
     series[i].setCpuNs(point.cpu_ns);
     series[i].setMilliUnits(point.milli_units);
+    series[i].setWaitedNs(point.waited_ns);
+    series[i].setTakesCheckpoints(point.takes_checkpoints);
     write_figure(point.loss, series[i].initLoss());
     auto measures = series[i].initMeasures(count(point.measures));
     for (unsigned k = 0; k < measures.size(); ++k) {

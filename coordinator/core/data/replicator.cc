@@ -88,6 +88,8 @@ void Replicator::order_copy(const Catalog::Entry& entry) {
 void Replicator::move_home(const Catalog::Entry& entry) {
   const auto* home = state_.registry.find(entry.dataset.home);
   if (home && home->life != NodeLife::kLost) return;
+  // After a restart of the coordinator it has a lease's time to join.
+  if (!home && state_.clock.boot_ns() - began_ns_ < state_.settings.lease_ms * 1'000'000) return;
   const auto keeper =
       std::find_if(entry.replicas.begin(), entry.replicas.end(), [&](const auto& replica) {
         return replica.second.home && replica.second.version == entry.dataset.version;

@@ -11,7 +11,8 @@ namespace tierpilot {
 
 class Replicator {
  public:
-  Replicator(ClusterState& state, CopyOrders& orders) : state_(state), orders_(orders) {}
+  Replicator(ClusterState& state, CopyOrders& orders)
+      : state_(state), orders_(orders), began_ns_(state.clock.boot_ns()) {}
 
   // Several times a second; looks at all datasets once a second.
   void tick();
@@ -38,6 +39,7 @@ class Replicator {
 
   ClusterState& state_;
   CopyOrders& orders_;
+  int64_t began_ns_;
   std::map<std::string, Standing> standings_;
   int64_t next_look_ns_ = 0;
   size_t short_of_copies_ = 0;

@@ -12,6 +12,8 @@ std::string at_its_end(const Task& task) {
   const double took_s = static_cast<double>(task.finished_ms - task.submitted_ms) / 1e3;
   const double promise_s = static_cast<double>(task.spec.share.promise_ms) / 1e3;
   const double left_s = promise_s - took_s;
+  if (task.state == TaskState::kCancelled && left_s < 0)
+    return fmt::format("broken: the task was cancelled after {:.1f} s of {}", took_s, promise_s);
   if (task.state == TaskState::kCancelled)
     return fmt::format("void: the task was cancelled after {:.1f} s of {}", took_s, promise_s);
   if (task.state == TaskState::kFailed)

@@ -7,9 +7,10 @@
 namespace tierpilot {
 namespace {
 
-constexpr double kWindow_s = 1;            // that use and pace are measured over, at least
-constexpr double kAsGoodAsDone = 0.02;     // of what takes longer than predicted, until it is done
-constexpr double kNewest = 0.4;            // weight of the newest window
+constexpr double kWindow_s = 1;         // that use and pace are measured over, at least
+constexpr double kAsGoodAsDone = 0.02;  // of what takes longer than predicted, until it is done
+constexpr double kNewest = 0.4;         // weight of the newest window
+constexpr uint32_t kLeastNeed = 10;
 constexpr double kAboveUse = 1.05;         // a share that does not hold back what was measured
 constexpr uint64_t kFirstIterations = 10;  // by the first report that tells of any,
 constexpr double kFirstPart = 0.05;        // or this part of all
@@ -46,9 +47,8 @@ void ShareRecord::foretold(ShareForecast forecast) {
 
 void ShareRecord::given(double now_s, uint32_t milli) {
   if (milli == milli_) return;
-  if (started_s_) worked_s_ = worked_s(now_s);
+  work_off(now_s);
   milli_ = milli;
-  given_s_ = now_s;
   // What was used with another share says little of this one.
   use_from_s_ = pace_from_s_ = 0;
 }
@@ -56,10 +56,28 @@ void ShareRecord::given(double now_s, uint32_t milli) {
 void ShareRecord::beside(double now_s, double kept) {
   constexpr double kSame = 1e-3;
   if (std::abs(kept - kept_) < kSame) return;
-  if (started_s_) worked_s_ = worked_s(now_s);
+  work_off(now_s);
   kept_ = kept;
-  given_s_ = now_s;
   pace_from_s_ = 0;
+}
+
+void ShareRecord::work_off(double now_s) {
+  constexpr size_t kMost = 1'000;
+  if (started_s_) {
+    worked_s_ = worked_s(now_s);
+    if (!wanted_milli_ && unmeasured_.size() < kMost)
+      unmeasured_.push_back({now_s - given_s_, milli_, kept_});
+  }
+  given_s_ = now_s;
+}
+
+// Who uses little was not held back by a small share before that was seen either.
+void ShareRecord::measured_first() {
+  if (starts_) return;
+  for (const auto& [lasted_s, milli, kept] : std::exchange(unmeasured_, {}))
+    worked_s_ += lasted_s * kept *
+                 (sharing::speed_with(milli, need_milli_) -
+                  sharing::speed_with(milli, forecast_.predicted.milli));
 }
 
 double ShareRecord::worked_s(double now_s) const {
@@ -87,6 +105,7 @@ void ShareRecord::end_start(double now_s) {
   given_s_ = now_s;
   wanted_milli_.reset();
   used_milli_.reset();
+  unmeasured_.clear();
   use_from_s_ = 0;
 }
 
@@ -104,11 +123,13 @@ void ShareRecord::measure_use(double now_s, const JobPoint& report, double cores
     used_milli_ = averaged(used_milli_, used * sharing::kWholeUnit);
     const double wanted =
         wanted_part(used, part(report.waited_ns, waited_from_ns_)) * sharing::kWholeUnit;
+    const bool is_first = !wanted_milli_;
     // Who is held back by its share gets more at once, and less little by little.
     wanted_milli_ = std::max(averaged(wanted_milli_, wanted), wanted > milli_ ? wanted : 0.0);
     if (!starts_) {
-      need_milli_ = static_cast<uint32_t>(
-          std::clamp<double>(*wanted_milli_ * kAboveUse, 10, sharing::kWholeUnit));
+      need_milli_ = static_cast<uint32_t>(std::clamp<double>(
+          *wanted_milli_ * kAboveUse, std::min(kLeastNeed, milli_), sharing::kWholeUnit));
+      if (is_first) measured_first();
       follow(about_milli_, std::clamp<double>(*wanted_milli_, 1, sharing::kWholeUnit));
     }
   }

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "coordinator/job_point.h"
 #include "policies/sharing/live/live_unit.h"
@@ -75,6 +76,9 @@ class ShareRecord {
   double speed() const {
     return sharing::speed_with(milli_, starts_ ? sharing::kWholeUnit : need_milli_) * kept_;
   }
+  // What was worked until now, before speed() changes.
+  void work_off(double now_s);
+  void measured_first();
   void end_start(double now_s);
   void measure_use(double now_s, const JobPoint& report, double cores);
   void measure_pace(double now_s, const JobPoint& report);
@@ -91,6 +95,13 @@ class ShareRecord {
   double kept_ = 1;
   double given_s_ = 0;   // the last change of the share or of what neighbours leave
   double worked_s_ = 0;  // until then, of its start while that lasts
+  // While nobody has seen what it uses, and so whether its share held it back.
+  struct Unmeasured {
+    double lasted_s = 0;
+    uint32_t milli = 0;
+    double kept = 1;
+  };
+  std::vector<Unmeasured> unmeasured_;
   std::optional<double> used_milli_;
   double use_from_s_ = 0;  // the report that use is measured from
   uint64_t use_from_ns_ = 0, waited_from_ns_ = 0;

@@ -32,7 +32,9 @@ void CpuShares::set(AttemptId attempt, const CpuShare& share) {
   auto& running = found->second;
   running.share = share;
   const auto confined = executor_.confine(attempt.task, attempt.attempt, share.cpus, share.cores);
-  if (!confined && confined.error().code != ErrorCode::kUnavailable)
+  // It may have ended just now.
+  if (!confined && confined.error().code != ErrorCode::kUnavailable &&
+      confined.error().code != ErrorCode::kNotFound)
     spdlog::warn("task {} attempt {}: {}", attempt.task, attempt.attempt, confined.error().message);
   for (const pid_t process : running.processes.list(executor_))
     if (const auto set = set_affinity(process, share.cpus); !set)

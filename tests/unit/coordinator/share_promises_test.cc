@@ -180,6 +180,15 @@ TEST_F(SharePromisesTest, WhoWasCancelledVoidsIt) {
   EXPECT_THAT(ended(id).forecast.by, HasSubstr("never"));
 }
 
+TEST_F(SharePromisesTest, WhoIsCancelledTooLateHasBrokenIt) {
+  const auto id = accept(promised("a", 900, 60, 300));
+  state_->registry.set_order("n1", {NodeOrder::Kind::kCordoned});
+  pass(301);
+  lifecycle_->cancel(id, nullptr);
+  flush();
+  EXPECT_THAT(ended(id).promise, HasSubstr("broken: the task was cancelled after 301.0 s of 300"));
+}
+
 TEST_F(SharePromisesTest, WhatWasOnTrialAtTheEndWasNotMade) {
   auto spec = promised("a", 900, 100, 120);
   spec.share.promise_on_trial = true;

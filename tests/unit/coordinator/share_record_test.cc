@@ -68,6 +68,26 @@ TEST(ShareRecord, AnIterationIsMeasuredAsIfNothingHeldItBack) {
   EXPECT_NEAR(*record.step_s(), 0.2, 0.02) << "as it is now";
 }
 
+// It slept: its share, however small, held nothing back.
+TEST(ShareRecord, WhoUsesNextToNothingWorksAsFastAsAlone) {
+  for (const uint32_t milli : {1, 5, 300}) {
+    ShareRecord record(forecast(1000));
+    record.started(100, milli);
+    for (int s = 1; s <= 8; ++s) record.add(100 + s, used(0.0001 * s, 0), 1);
+    EXPECT_NEAR(record.worked_s(108), 8, 0.5) << milli;
+  }
+}
+
+TEST(ShareRecord, WhatItWorkedBeforeItsUseWasSeenIsReckonedByThat) {
+  ShareRecord record(forecast(1000));
+  record.started(100, 500);
+  record.given(101, 200);
+  record.given(102, 100);
+  record.given(103, 150);
+  for (int s = 4; s <= 8; ++s) record.add(100 + s, used(0.02 * s, 0), 1);
+  EXPECT_NEAR(record.worked_s(108), 8, 0.5);
+}
+
 // Else what is thought of its neighbours, and with it its own pace, would be another one each time.
 TEST(ShareRecord, SmallChangesOfUseAreNotTold) {
   ShareRecord record(forecast(900));

@@ -176,6 +176,21 @@ TEST_F(ReplicatorTest, WhoAsksForARepairDoesNotWaitForANodeToComeBack) {
   EXPECT_EQ(m->keeps.size(), 1u);
 }
 
+TEST_F(ReplicatorTest, AfterARestartAHomeThatHasNotJoinedYetIsNotLost) {
+  ASSERT_NO_FATAL_FAILURE(add_for_two());
+  flush();
+  replicator_.reset();
+  restart();
+  auto back = std::make_shared<FakeNode>();
+  ASSERT_TRUE(
+      membership_->join(facts("m"), back, {{"d", {1, 4096, false, true, true, kContent}}}, {}));
+  look();
+  EXPECT_EQ(state_->catalog.find("d")->dataset.home, "n");
+  clock_.advance_ns(settings_.lease_ms * 1'000'000);
+  look();
+  EXPECT_EQ(state_->catalog.find("d")->dataset.home, "m");
+}
+
 TEST_F(ReplicatorTest, ALostHomeIsHomeNoMoreWhereAnotherNodeKeepsTheVersion) {
   ASSERT_NO_FATAL_FAILURE(add_for_two());
   for (const bool kept : {false, true}) {
