@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "base/bytes.h"
@@ -56,7 +58,7 @@ bool lacks_swap_room(const ClusterState& state, const Task& task) {
 }
 
 // Who may pass a task that no node can take now.
-enum class Passes { kEveryone, kWhoSwapsNot, kNobody };
+enum class Passes { kEveryone, kWhoSwapsNot, kWhoSwapsNotThere, kNobody };
 
 // Writes down what it waits for.
 Passes note_why(const ClusterState& state, Task& task) {
@@ -67,7 +69,7 @@ Passes note_why(const ClusterState& state, Task& task) {
         bound_to.empty() ? "no node has" : fmt::format("node '{}' does not have", bound_to),
         format_bytes(task.spec.swap_room_bytes));
     // Others that swap must not take what comes free before it.
-    return bound_to.empty() ? Passes::kWhoSwapsNot : Passes::kEveryone;
+    return bound_to.empty() ? Passes::kWhoSwapsNot : Passes::kWhoSwapsNotThere;
   }
   if (!bound_to.empty()) {
     const auto* node = state.registry.find(bound_to);
@@ -166,6 +168,7 @@ NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full) {
   QueueTurns turns;
   turns.begin(state.held.size());
   Awaiting swaps;
+  std::set<std::string> swaps_there;  // nodes that tasks which may run nowhere else wait for
   while (const auto turn = turns.next(queue)) {
     Task* const task = state.tasks.find(turn->place.second);
     if (!state.registry.summary().up_shapes.hold(
@@ -173,7 +176,7 @@ NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full) {
       task->reason = "waiting for a node that is large enough: none of those that are up is";
       continue;
     }
-    if (swaps.task && task->spec.swap_room_bytes > 0) {
+    if (task->spec.swap_room_bytes > 0 && (swaps.task || swaps_there.contains(task->spec.node))) {
       task->reason = "waiting for its turn: a task before it waits for room for swapping";
       continue;
     }
@@ -190,6 +193,7 @@ NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full) {
     if (placement.has_candidate()) return {task, std::move(placement)};
     const Passes passes = note_why(state, *task);
     if (passes == Passes::kNobody) break;
+    if (passes == Passes::kWhoSwapsNotThere) swaps_there.insert(task->spec.node);
     if (passes == Passes::kWhoSwapsNot) swaps = {task, state.catalog.data_bytes(task->spec)};
   }
   return {};

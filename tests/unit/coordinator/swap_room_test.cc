@@ -165,6 +165,23 @@ TEST_F(SwapRoomTest, OneThatIsBoundToItsNodeLetsOthersPass) {
   EXPECT_EQ(task(free).node, "b");
 }
 
+// Small ones do not keep it waiting for ever.
+TEST_F(SwapRoomTest, ThoseForTheSameNodeWaitBehindOneThatIsBoundToIt) {
+  join_with("n", 8 * kGiB);
+  join_with("m", 8 * kGiB);
+  const auto first = accept(5 * kGiB, "n");
+  place();
+  const auto large = accept(6 * kGiB, "n"), small = accept(1 * kGiB, "n"),
+             elsewhere = accept(1 * kGiB, "m"), plain = accept(0, "n");
+  place();
+  EXPECT_EQ(task(large).state, TaskState::kQueued);
+  EXPECT_EQ(task(small).state, TaskState::kQueued) << "it would take what comes free";
+  EXPECT_TRUE(is_given(elsewhere));
+  EXPECT_TRUE(is_given(plain));
+  finish(first);
+  EXPECT_TRUE(is_given(large));
+}
+
 TEST_F(SwapRoomTest, AfterARestartItIsCountedByWhatRuns) {
   join_with("n", 8 * kGiB);
   const auto first = accept(5 * kGiB), second = accept(5 * kGiB);
