@@ -10,6 +10,8 @@ namespace tierpilot::agent {
 namespace {
 
 constexpr uint32_t kWhole = 1000;
+constexpr int64_t kSettlePatience_ns = 10'000'000'000;
+constexpr int64_t kSettleStepMs = 500;
 
 }  // namespace
 
@@ -86,7 +88,35 @@ void GpuShares::settle(AttemptId attempt, std::function<void()> done) {
   if (!known || found->second.end) return done();
   const uint64_t answer = hooks_.ask(known->gpu);
   if (answer == 0) return done();
-  waiting_.push_back({known->gpu, answer, std::move(done)});
+  waiting_.push_back({known->gpu, answer, clock_.boot_ns() + kSettlePatience_ns, std::move(done)});
+  watch_patience();
+}
+
+void GpuShares::watch_patience() {
+  if (std::exchange(watching_patience_, true)) return;
+  loop_.detach(loop_.after_ms(kSettleStepMs).then([weak = std::weak_ptr(self_)] {
+    const auto self = weak.lock();
+    if (!self) return;
+    auto& shares = **self;
+    shares.watching_patience_ = false;
+    shares.settle_those([now_ns = shares.clock_.boot_ns()](const Waiting& one) {
+      if (now_ns < one.due_ns) return false;
+      spdlog::warn("GPU {}: does not say in time why an attempt ended", one.gpu);
+      return true;
+    });
+    if (!shares.waiting_.empty()) shares.watch_patience();
+  }),
+               "looks at GPUs");
+}
+
+void GpuShares::settle_those(const std::function<bool(const Waiting&)>& settled) {
+  // What they call may come back here.
+  auto waiting = std::exchange(waiting_, {});
+  for (auto& one : waiting)
+    if (settled(one))
+      one.done();
+    else
+      waiting_.push_back(std::move(one));
 }
 
 std::optional<GpuEnd> GpuShares::ended(AttemptId attempt) {
@@ -181,12 +211,8 @@ void GpuShares::looked(const GpuLook& look) {
   }
   see_turns(look, use);
   take_turns();
-  auto waiting = std::exchange(waiting_, {});
-  for (auto& one : waiting)
-    if (one.gpu == look.gpu && one.answer <= look.answers)
-      one.done();
-    else
-      waiting_.push_back(std::move(one));
+  settle_those(
+      [&](const Waiting& one) { return one.gpu == look.gpu && one.answer <= look.answers; });
 }
 
 void GpuShares::see_use(Running& running, const GpuLook& look, int64_t used_ns) {

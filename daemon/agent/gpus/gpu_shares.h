@@ -70,7 +70,8 @@ class GpuShares {
   // It is asked to end: a process that stands still would not hear of it.
   void let_go(AttemptId attempt);
   // Calls back when it is known whether a fault of somebody else took it along: at once, or after
-  // the next look. For one that has ended badly.
+  // the next look; where the driver does not answer for about 10 s, without knowing. For one that
+  // has ended badly.
   void settle(AttemptId attempt, std::function<void()> done);
   // Nothing: its end was its own.
   std::optional<GpuEnd> ended(AttemptId attempt);
@@ -107,11 +108,14 @@ class GpuShares {
   struct Waiting {
     std::string gpu;
     uint64_t answer = 0;
+    int64_t due_ns = 0;  // then without an answer
     std::function<void()> done;
   };
 
   const Unit* unit(const std::string& gpu) const;
   const Unit* mps_unit(const std::string& gpu) const;  // nothing: without MPS
+  void watch_patience();
+  void settle_those(const std::function<bool(const Waiting&)>& settled);
   // Of each attempt on the GPU, by what its processes and the servers of MPS used.
   std::map<AttemptId, int64_t> use_of(const GpuLook& look) const;
   void see_memory(Running& running, const GpuLook& look);
@@ -141,6 +145,7 @@ class GpuShares {
   std::map<std::string, GpuSchedule> turns_;  // by GPU
   int64_t due_ns_ = GpuTurns::kNever_ns;      // of the timer that counts
   std::vector<Waiting> waiting_;
+  bool watching_patience_ = false;
   std::map<std::string, std::string> unmeasured_;  // by GPU, as told last
   uint64_t server_faults_ = 0, control_starts_ = 0, stops_ = 0;
   // Timers that outlive it find it gone.

@@ -17,6 +17,7 @@ namespace tierpilot::agent {
 namespace {
 
 constexpr int kBacklog = 8;
+constexpr int64_t kNoDescriptorsPauseMs = 100;
 constexpr size_t kReadBytes = 16 << 10;  // at a time, so that others have their turn
 
 Result<UniqueFd> listen_at(const std::filesystem::path& path, bool to_others) {
@@ -71,8 +72,14 @@ Result<std::filesystem::path> JobChannels::open(AttemptId attempt,
   auto& channel = channels_[attempt];
   channel.listener = std::move(*listener);
   channel.user = user;
-  loop_.watch_readable(channel.listener.get(), [this, attempt] { accept(attempt); });
+  listen(attempt);
   return path;
+}
+
+void JobChannels::listen(AttemptId attempt) {
+  const auto channel = channels_.find(attempt);
+  if (channel == channels_.end()) return;
+  loop_.watch_readable(channel->second.listener.get(), [this, attempt] { accept(attempt); });
 }
 
 void JobChannels::close(AttemptId attempt) {
@@ -90,7 +97,8 @@ void JobChannels::close(AttemptId attempt) {
 void JobChannels::accept(AttemptId attempt) {
   auto& channel = channels_.at(attempt);
   UniqueFd fd(::accept4(channel.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (fd.get() < 0 || !may_speak(fd.get(), channel.user)) return;
+  if (!fd) return accept_failed(attempt, errno);
+  if (!may_speak(fd.get(), channel.user)) return;
   const int number = fd.get();
   const bool full = channel.connections.size() >= kMaxConnections;
   channel.connections[number].fd = std::move(fd);
@@ -102,6 +110,21 @@ void JobChannels::accept(AttemptId attempt) {
   watch(attempt, number);
   for (const auto* line : {&channel.cores, &channel.share, &channel.stopped})
     if (!line->empty()) send(number, *line);
+}
+
+// The connection stays in the backlog and the socket readable: without a pause nothing else would
+// have its turn.
+void JobChannels::accept_failed(AttemptId attempt, int error) {
+  if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM) return;
+  uint64_t suppressed = 0;
+  if (limiter_.admit(suppressed))
+    spdlog::warn("job channel of task {}: cannot accept: {} ({} more such lines left out)",
+                 attempt.task, std::strerror(error), suppressed);
+  loop_.unwatch(channels_.at(attempt).listener.get());
+  loop_.detach(loop_.after_ms(kNoDescriptorsPauseMs).then([weak = std::weak_ptr(self_), attempt] {
+    if (const auto self = weak.lock()) (*self)->listen(attempt);
+  }),
+               "job channel");
 }
 
 JobChannels::Connection* JobChannels::find(AttemptId attempt, int fd) {

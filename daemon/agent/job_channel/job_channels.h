@@ -17,6 +17,7 @@
 #include "base/unique_fd.h"
 #include "daemon/agent/job_channel/job_message.h"
 #include "rpc/event_loop.h"
+#include "rpc/log_limiter.h"
 
 namespace tierpilot::agent {
 
@@ -73,7 +74,9 @@ class JobChannels {
     bool takes_checkpoints = false;
   };
 
+  void listen(AttemptId attempt);
   void accept(AttemptId attempt);
+  void accept_failed(AttemptId attempt, int error);
   void read(AttemptId attempt, int fd);
   void take_lines(AttemptId attempt, Connection& connection);
   // Reads on in the next period.
@@ -88,6 +91,7 @@ class JobChannels {
   const Clock& clock_;
   std::map<AttemptId, Channel> channels_;
   std::map<AttemptId, ThinnedSeries<JobReport>> reports_;
+  LogLimiter limiter_;
   // Timers that outlive it find it gone.
   std::shared_ptr<JobChannels*> self_;
 };

@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "base/bytes.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "daemon/agent/node/folders.h"
 #include "daemon/agent/node/node_parts.h"
@@ -69,6 +70,7 @@ Result<std::unique_ptr<Node>> Node::start(const NodeConfig& config) {
   if (!executor) return tl::unexpected(executor.error());
   // After the warden was forked: tasks keep the default.
   std::signal(SIGPIPE, SIG_IGN);
+  raise_descriptor_limit();
 
   auto parts = std::make_unique<Parts>(config, std::move(*executor), std::move(*dirs));
   if (auto status = parts->open_tls(); !status) return tl::unexpected(status.error());

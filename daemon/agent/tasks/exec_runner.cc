@@ -1,6 +1,7 @@
 #include "daemon/agent/tasks/exec_runner.h"
 
 #include <algorithm>
+#include <exception>
 
 #include "base/log.h"
 #include "daemon/agent/paging/task_memory.h"
@@ -26,6 +27,20 @@ PlacedTask placed_task(const Assignment& assignment) {
       .attempt = assignment.attempt, .name = assignment.name, .wish = assignment.memory_wish};
   for (const auto& need : assignment.datasets) task.datasets.push_back(need.name);
   return task;
+}
+
+// Whatever it meets, the others are not kept from theirs.
+template <class Step>
+void go_on_after(AttemptId attempt, const Step& step) {
+  try {
+    step();
+  } catch (const std::exception& error) {
+    spdlog::error("task {} attempt {}: {}", attempt.task, attempt.attempt, error.what());
+  }
+}
+
+AttemptId attempt_of(const TaskEvent& event) {
+  return std::visit([](const auto& one) { return AttemptId{one.task_id, one.attempt}; }, event);
 }
 
 }  // namespace
@@ -83,12 +98,6 @@ Status ExecRunner::give_swap_room(const Assignment& assignment, TaskLaunch& task
   task.swap_memory_bytes = grant->memory_bytes();
   task.given_folders = grant->folders();
   return {};
-}
-
-void ExecRunner::take_back_swap_room(AttemptId attempt) {
-  swap_room_.give_back(attempt);
-  // Those of another user come back when its tasks are cleared away.
-  if (!users_.others()) swap_room_.remove_folders(attempt);
 }
 
 Status ExecRunner::start_in(const fs::path& dir, const LaunchOrder& order,
@@ -172,57 +181,67 @@ std::vector<std::pair<AttemptId, ExitReport>> ExecRunner::kept_exits() {
 }
 
 void ExecRunner::deliver(TaskTable& tasks) {
-  for (auto& event : executor_.poll()) {
-    if (const auto* start = std::get_if<TaskStarted>(&event)) {
-      started(*start, tasks);
-    } else if (const auto* cleared = std::get_if<TaskCleared>(&event)) {
-      users_.cleared({cleared->task_id, cleared->attempt}, cleared->left);
-      swap_room_.remove_folders({cleared->task_id, cleared->attempt});
-    } else {
-      auto& exit = std::get<ProcessExit>(event);
-      const AttemptId attempt{exit.task_id, exit.attempt};
-      const bool well = exit.how == TaskEnd::kExited && exit.exit_code == 0;
-      if (well || !gpus_.has(attempt))
-        ended(std::move(exit), tasks);
-      else
-        gpus_.settle(attempt, [weak = std::weak_ptr(self_), &tasks, exit = std::move(exit)] {
-          if (const auto self = weak.lock()) (*self)->ended(exit, tasks);
-        });
-    }
+  for (auto& event : executor_.poll()) go_on_after(attempt_of(event), [&] { take(event, tasks); });
+}
+
+void ExecRunner::take(TaskEvent& event, TaskTable& tasks) {
+  const auto attempt = attempt_of(event);
+  if (const auto* start = std::get_if<TaskStarted>(&event)) {
+    started(*start, tasks);
+  } else if (const auto* cleared = std::get_if<TaskCleared>(&event)) {
+    users_.cleared(attempt, cleared->left);
+    swap_room_.remove_folders(attempt);
+  } else {
+    auto& exit = std::get<ProcessExit>(event);
+    const bool well = exit.how == TaskEnd::kExited && exit.exit_code == 0;
+    if (well || !gpus_.has(attempt))
+      ended(std::move(exit), tasks);
+    else
+      gpus_.settle(attempt, [weak = std::weak_ptr(self_), &tasks, exit = std::move(exit)] {
+        const auto self = weak.lock();
+        if (!self) return;
+        go_on_after(attempt_of(exit), [&] { (*self)->ended(exit, tasks); });
+      });
   }
 }
 
 void ExecRunner::ended(ProcessExit exit, TaskTable& tasks) {
   const AttemptId attempt{exit.task_id, exit.attempt};
-  dirs_.mark_ended(attempt);
-  channels_.close(attempt);
-  checkpoints_.end(attempt);
-  shares_.end(attempt);
-  take_back_swap_room(attempt);
+  go_on_after(attempt, [&] { dirs_.mark_ended(attempt); });
+  go_on_after(attempt, [&] { channels_.close(attempt); });
+  go_on_after(attempt, [&] { checkpoints_.end(attempt); });
+  go_on_after(attempt, [&] { shares_.end(attempt); });
+  go_on_after(attempt, [&] { swap_room_.give_back(attempt); });
   const bool well = exit.how == TaskEnd::kExited && exit.exit_code == 0;
   auto said = report(std::move(exit));
   if (const auto bytes = gpus_.peak_bytes(attempt); bytes > 0)
     said.memory.push_back({"gpu_peak_bytes", static_cast<double>(bytes)});
-  if (auto end = gpus_.ended(attempt); end && !well) {
+  std::optional<GpuEnd> end;
+  go_on_after(attempt, [&] { end = gpus_.ended(attempt); });
+  if (end && !well) {
     said.how = end->how;
     said.reason = std::move(end->reason);
     said.node_fault = end->node_fault;
   }
   tasks.exited(attempt, std::move(said));
+  // Those of another user come back when its tasks are cleared away.
+  if (!users_.others()) swap_room_.remove_folders(attempt);
 }
 
 void ExecRunner::started(const TaskStarted& event, TaskTable& tasks) {
   const AttemptId attempt{event.task_id, event.attempt};
-  if (probe_) {
+  go_on_after(attempt, [&] {
+    if (!probe_) return;
     probe_->track_group(event.pid, own_cgroup(attempt));
     groups_[attempt] = event.pid;
-  }
-  if (const auto launched = launched_.find(attempt); launched != launched_.end()) {
-    launched->second.placed.pid = event.pid;
-    placement_.task_started(launched->second.placed);
-  }
-  shares_.begin(attempt, event.pid);
-  gpus_.started(attempt, event.pid);
+  });
+  if (const auto launched = launched_.find(attempt); launched != launched_.end())
+    go_on_after(attempt, [&] {
+      launched->second.placed.pid = event.pid;
+      placement_.task_started(launched->second.placed);
+    });
+  go_on_after(attempt, [&] { shares_.begin(attempt, event.pid); });
+  go_on_after(attempt, [&] { gpus_.started(attempt, event.pid); });
   tasks.started(attempt, event.pid);
 }
 
@@ -236,15 +255,16 @@ OwnCgroup ExecRunner::own_cgroup(AttemptId attempt) const {
 ExitReport ExecRunner::report(ProcessExit exit) {
   const AttemptId attempt{exit.task_id, exit.attempt};
   ExitReport report;
-  if (const auto group = groups_.extract(attempt)) {
-    const auto seen = probe_->group_io(group.mapped());
-    const auto& io = seen.block_io;
-    if (io && !exit.read_bytes) exit.read_bytes = io->read.bytes;
-    if (io && !exit.written_bytes) exit.written_bytes = io->write.bytes;
-    report.memory = task_memory_metrics(seen, probe_->subjects());
-    probe_->untrack_group(group.mapped());
-  }
-  placement_.task_ended(attempt);
+  if (const auto group = groups_.extract(attempt))
+    go_on_after(attempt, [&] {
+      const auto seen = probe_->group_io(group.mapped());
+      const auto& io = seen.block_io;
+      if (io && !exit.read_bytes) exit.read_bytes = io->read.bytes;
+      if (io && !exit.written_bytes) exit.written_bytes = io->write.bytes;
+      report.memory = task_memory_metrics(seen, probe_->subjects());
+      probe_->untrack_group(group.mapped());
+    });
+  go_on_after(attempt, [&] { placement_.task_ended(attempt); });
   if (auto launched = launched_.extract(attempt))
     report.memory_tier = std::move(launched.mapped().memory_outcome);
   report.how = exit.how;

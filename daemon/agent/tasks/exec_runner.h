@@ -88,7 +88,7 @@ class ExecRunner final : public TaskRunner {
                   const std::optional<TaskUser>& user);
   // Room for swapping, where it asks for some: who runs it has to give that back.
   Status give_swap_room(const Assignment& assignment, TaskLaunch& task);
-  void take_back_swap_room(AttemptId attempt);
+  void take(TaskEvent& event, TaskTable& tasks);
   void started(const TaskStarted& event, TaskTable& tasks);
   void ended(ProcessExit exit, TaskTable& tasks);
   OwnCgroup own_cgroup(AttemptId attempt) const;

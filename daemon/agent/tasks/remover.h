@@ -2,12 +2,11 @@
 // longer than a lease lasts.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
-#include <deque>
 #include <filesystem>
 #include <mutex>
-#include <thread>
+#include <set>
+
+#include "daemon/agent/tasks/chores.h"
 
 namespace tierpilot::agent {
 
@@ -16,22 +15,21 @@ class Remover {
   Remover() = default;
   Remover(const Remover&) = delete;
   Remover& operator=(const Remover&) = delete;
-  // Leaves what it has not come to.
-  ~Remover();
 
   // The folder has another name at once (kRemovedPrefix), so that its own is free, and is removed
-  // then. The first starts the thread.
+  // then. What is left when the daemon ends, the next one removes.
   void remove(const std::filesystem::path& folder);
+  // Only so that its own name is free at once. False: it is there yet, or was not.
+  bool set_aside(const std::filesystem::path& folder);
+  // What an earlier daemon had set aside.
+  void finish(const std::filesystem::path& aside);
 
  private:
-  void work();
-  void remove_now(const std::filesystem::path& folder);
+  void work(const Chores::Ending& ending);
 
   std::mutex mutex_;
-  std::condition_variable asked_;
-  std::deque<std::filesystem::path> waiting_;
-  std::atomic<bool> ending_ = false;
-  std::thread thread_;
+  std::set<std::filesystem::path> waiting_;                                // with the mutex
+  Chores chores_{[this](const Chores::Ending& ending) { work(ending); }};  // the last: uses both
 };
 
 }  // namespace tierpilot::agent

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "daemon/exec/options.h"
 #include "daemon/exec/users/belongings.h"
 
 namespace tierpilot::agent {
@@ -18,24 +19,13 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr uint64_t kHoleBytes = 64 * 1024;
+constexpr size_t kFilesAtOnce = 1'024;  // by a sweep, on the loop that keeps the lease
 
 struct Found {
   AttemptId attempt;
   fs::path path;
   int64_t modified_ms = 0;
-  uint64_t bytes = 0;
 };
-
-uint64_t tree_bytes(const fs::path& path) {
-  uint64_t bytes = 0;
-  std::error_code error;
-  fs::recursive_directory_iterator it(path, error), end;
-  for (; !error && it != end; it.increment(error)) {
-    struct stat st;
-    if (::lstat(it->path().c_str(), &st) == 0) bytes += static_cast<uint64_t>(st.st_blocks) * 512;
-  }
-  return bytes;
-}
 
 std::vector<Found> ended_oldest_first(const fs::path& root, const std::set<AttemptId>& held) {
   std::vector<Found> found;
@@ -45,13 +35,26 @@ std::vector<Found> ended_oldest_first(const fs::path& root, const std::set<Attem
     if (!attempt || held.contains(*attempt)) continue;
     struct stat st;
     if (::lstat(it->path().c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) continue;
-    found.push_back({*attempt, it->path(),
-                     st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1'000'000,
-                     tree_bytes(it->path())});
+    found.push_back(
+        {*attempt, it->path(), st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1'000'000});
   }
   std::sort(found.begin(), found.end(),
             [](const Found& a, const Found& b) { return a.modified_ms < b.modified_ms; });
   return found;
+}
+
+std::vector<fs::path> set_aside_before(const fs::path& root) {
+  std::vector<fs::path> aside;
+  std::error_code error;
+  for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
+    std::string_view name = it->path().filename().native();
+    if (!name.starts_with(kRemovedPrefix)) continue;
+    name.remove_prefix(kRemovedPrefix.size());
+    struct stat st;
+    if (parse_attempt(name) && ::lstat(it->path().c_str(), &st) == 0 && S_ISDIR(st.st_mode))
+      aside.push_back(it->path());
+  }
+  return aside;
 }
 
 }  // namespace
@@ -73,7 +76,8 @@ fs::path TaskDirs::path_of(AttemptId attempt) const {
 Result<fs::path> TaskDirs::make(AttemptId attempt, unsigned mode) const {
   const auto path = path_of(attempt);
   std::error_code error;
-  fs::remove_all(path, error);
+  if (!upkeep_->remover.set_aside(path)) fs::remove_all(path, error);
+  upkeep_->sizes.forget(path);
   // By chmod: the umask must not keep the task out.
   if (error || ::mkdir(path.c_str(), 0700) != 0 || ::chmod(path.c_str(), mode) != 0)
     return fail_errno(error ? error.value() : errno,
@@ -174,21 +178,25 @@ int64_t TaskDirs::newest_ms() const {
 }
 
 size_t TaskDirs::sweep(const std::set<AttemptId>& held, int64_t now_ms) const {
-  auto found = ended_oldest_first(root_, held);
+  for (const auto& aside : set_aside_before(root_)) upkeep_->remover.finish(aside);
+  size_t files_at_once = kFilesAtOnce;
+  const auto bytes_of = [&](const Found& dir) {
+    return upkeep_->sizes.of(dir.path, files_at_once).value_or(0);
+  };
+  const auto found = ended_oldest_first(root_, held);
   uint64_t total = 0;
-  for (const auto& dir : found) total += dir.bytes;
+  for (const auto& dir : found) total += bytes_of(dir);
   size_t removed = 0;
   for (const auto& dir : found) {
     const bool old = now_ms - dir.modified_ms > limits_.keep_s * 1000;
     // A user still has something of it, which the next daemon clears away.
     if ((!old && total <= limits_.keep_bytes) || user_left(dir.path)) continue;
-    std::error_code error;
-    fs::remove_all(dir.path, error);
-    if (error) {
-      spdlog::warn("task directory {} cannot be removed: {}", dir.path.native(), error.message());
-      continue;
-    }
-    total -= dir.bytes;
+    // What is not measured yet counts for nothing, and goes by its age only.
+    const uint64_t bytes = bytes_of(dir);
+    if (!old && bytes == 0) continue;
+    upkeep_->remover.remove(dir.path);
+    upkeep_->sizes.forget(dir.path);
+    total -= bytes;
     ++removed;
   }
   return removed;

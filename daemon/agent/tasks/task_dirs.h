@@ -8,12 +8,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "daemon/agent/tasks/remover.h"
+#include "daemon/agent/tasks/tree_sizes.h"
 #include "model/attempt.h"
 
 namespace tierpilot::agent {
@@ -48,8 +51,10 @@ class TaskDirs {
   // Drops the oldest of each of the attempt's logs, so that about `keep_bytes` of it take room.
   // Offsets stay what they were.
   void bound_logs(AttemptId attempt, uint64_t keep_bytes) const;
-  // Removes what is over the limits, oldest first, never those in `held`. Returns how many.
+  // Removes what is over the limits, oldest first, never those in `held`. Returns how many. What is
+  // large takes a while to be measured, and then counts, and to be removed.
   size_t sweep(const std::set<AttemptId>& held, int64_t now_ms) const;
+  bool is_measuring() const { return upkeep_->sizes.is_measuring(); }
   // Wall clock; 0 where there is none.
   int64_t newest_ms() const;
 
@@ -59,6 +64,10 @@ class TaskDirs {
   struct Logs {
     UniqueFd out, err;
   };
+  struct Upkeep {
+    TreeSizes sizes;
+    Remover remover;
+  };
 
   Result<std::filesystem::path> make(AttemptId attempt, unsigned mode) const;
   // For reading or writing; the one that is open, if it is.
@@ -67,6 +76,7 @@ class TaskDirs {
   std::filesystem::path root_;
   Limits limits_;
   std::map<AttemptId, Logs> logs_;  // of running attempts of other users
+  std::unique_ptr<Upkeep> upkeep_ = std::make_unique<Upkeep>();
 };
 
 }  // namespace tierpilot::agent

@@ -2,8 +2,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <thread>
 
 #include "base/history_clock.h"
 #include "daemon/agent/link/backoff.h"
@@ -11,6 +14,7 @@
 #include "daemon/agent/node/lease.h"
 #include "daemon/agent/tasks/cpu_allocator.h"
 #include "daemon/agent/tasks/task_dirs.h"
+#include "no_more_threads.h"
 
 namespace tierpilot::agent {
 namespace {
@@ -81,6 +85,18 @@ class TaskDirsTest : public testing::Test {
     std::ofstream(*path / "stdout.log") << text;
     return *path;
   }
+  // Nothing else is in the folder of all attempts, after a while.
+  bool only_soon(const std::set<std::string>& names) const {
+    std::set<std::string> there;
+    for (int tries = 0; tries < 3000; ++tries) {
+      there.clear();
+      for (const auto& entry : fs::directory_iterator(root / "tasks"))
+        there.insert(entry.path().filename());
+      if (there == names) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
   fs::path root;
 };
 
@@ -140,6 +156,54 @@ TEST_F(TaskDirsTest, SweepsOldAndSurplusButNeverHeld) {
   by_age.sweep({{2, 1}}, now_ms + 120'000);
   EXPECT_FALSE(fs::exists(by_age.path_of({1, 1})));
   EXPECT_TRUE(fs::exists(by_age.path_of({2, 1})));
+}
+
+// Whoever asks for it is the daemon's event loop, which keeps the lease: threads do what takes
+// long.
+TEST_F(TaskDirsTest, NobodyWaitsForTheFilesOfThoseThatHaveEnded) {
+  for (const AttemptId attempt : {AttemptId{1, 1}, AttemptId{2, 1}}) {
+    const auto folder = make(attempt, "old") / "work";
+    fs::create_directories(folder);
+    for (int i = 0; i < 2'000; ++i) std::ofstream(folder / std::to_string(i)) << "left";
+  }
+  auto dirs = *TaskDirs::open(root, {.keep_s = 3600, .keep_bytes = 1 << 20});
+  const int64_t now_ms = ::time(nullptr) * 1000L, later_ms = now_ms + 7'200'000;
+  {
+    const NoMoreThreads full;
+    EXPECT_EQ(dirs.sweep({{1, 1}}, now_ms), 0u);
+    EXPECT_TRUE(dirs.is_measuring());
+    EXPECT_EQ(dirs.sweep({{2, 1}}, later_ms), 1u);
+    EXPECT_FALSE(fs::exists(dirs.path_of({1, 1})));
+    ASSERT_TRUE(dirs.create({2, 1})) << "what is left of one of that name is in nobody's way";
+    EXPECT_TRUE(only_soon({"2-1", ".removed-1-1", ".removed-2-1"}));
+  }
+  dirs.sweep({{2, 1}}, now_ms);
+  EXPECT_TRUE(only_soon({"2-1"}));
+}
+
+TEST_F(TaskDirsTest, WhatIsLargeCountsOnceItIsMeasured) {
+  const auto folder = make({1, 1}, "old") / "work";
+  fs::create_directories(folder);
+  for (int i = 0; i < 2'000; ++i) std::ofstream(folder / std::to_string(i)) << "left";
+  auto dirs = *TaskDirs::open(root, {.keep_s = 3600, .keep_bytes = 1 << 20});
+  const int64_t now_ms = ::time(nullptr) * 1000L;
+  size_t removed = 0;
+  for (int tries = 0; tries < 3000 && removed == 0; ++tries) {
+    removed = dirs.sweep({}, now_ms);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(removed, 1u);
+  EXPECT_FALSE(dirs.is_measuring());
+}
+
+TEST_F(TaskDirsTest, WhatAnEarlierDaemonWasRemovingIsRemoved) {
+  make({1, 1}, "text");
+  make({2, 1}, "text");
+  fs::rename(root / "tasks/1-1", root / "tasks/.removed-1-1");
+  std::ofstream(root / "tasks/.removed-3-1") << "no folder";
+  auto dirs = *TaskDirs::open(root, {});
+  dirs.sweep({}, ::time(nullptr) * 1000L);
+  EXPECT_TRUE(only_soon({"2-1", ".removed-3-1"}));
 }
 
 TEST_F(TaskDirsTest, ALongLogKeepsItsEndAndItsOffsets) {

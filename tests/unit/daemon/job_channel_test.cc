@@ -1,14 +1,27 @@
 // Job channels take what a job says, and nothing that it does harms the daemon.
 #include "daemon/agent/job_channel/job_channels.h"
 
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <atomic>
 #include <cstring>
 
 #include "base/unique_fd.h"
+
+static std::atomic<int> accept_tries = 0;
+
+// In front of the one of the C library.
+extern "C" int accept4(int fd, sockaddr* address, socklen_t* bytes, int flags) {
+  ++accept_tries;
+  static const auto real = reinterpret_cast<decltype(&accept4)>(::dlsym(RTLD_NEXT, "accept4"));
+  return real(fd, address, bytes, flags);
+}
 
 namespace tierpilot::agent {
 namespace {
@@ -82,12 +95,15 @@ class JobChannelTest : public testing::Test {
 
   UniqueFd connect() {
     UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    connect_to(fd);
+    return fd;
+  }
+  void connect_to(const UniqueFd& fd) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::strcpy(address.sun_path, path_.c_str());
     EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     pass();
-    return fd;
   }
   // False: it would have to wait, or nobody is there.
   static bool say(const UniqueFd& fd, const std::string& text) {
@@ -115,6 +131,47 @@ class JobChannelTest : public testing::Test {
   JobChannels channels_{loop_, clock_};
   std::filesystem::path folder_, path_;
 };
+
+// As long as it lives this process opens no more files.
+class NoMoreDescriptors {
+ public:
+  NoMoreDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const UniqueFd next(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    rlimit full = before_;
+    full.rlim_cur = static_cast<rlim_t>(next.get());
+    ::setrlimit(RLIMIT_NOFILE, &full);
+  }
+  ~NoMoreDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoMoreDescriptors(const NoMoreDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(JobChannelTest, AJobThatThereIsNoDescriptorForWaitsAndTheDaemonDoesNotSpin) {
+  UniqueFd job(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  {
+    const NoMoreDescriptors full;
+    accept_tries = 0;
+    connect_to(job);
+    pass(1'000);
+    EXPECT_GE(accept_tries, 2) << "it tries again";
+    EXPECT_LE(accept_tries, 20) << "and pauses in between";
+  }
+  channels_.set_cores(kJob, 1.5);
+  pass(500);
+  EXPECT_THAT(told(job), HasSubstr(R"("cores":1.5)"));
+}
+
+TEST_F(JobChannelTest, AChannelMayCloseWhileThereIsNoDescriptorForItsJob) {
+  UniqueFd job(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const NoMoreDescriptors full;
+  connect_to(job);
+  channels_.close(kJob);
+  pass(300);
+  EXPECT_TRUE(is_closed(job) || errno == ECONNRESET);
+}
 
 TEST_F(JobChannelTest, TellsHowManyCoresThereAreAlsoToThoseThatComeLater) {
   const auto early = connect();

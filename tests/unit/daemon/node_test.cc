@@ -1,3 +1,5 @@
+#include <sys/resource.h>
+
 #include "base/clock.h"
 #include "node_fixture.h"
 #include "rpc/protocol.h"
@@ -128,6 +130,31 @@ TEST_F(NodeTest, CancelEndsARunningTask) {
   ASSERT_TRUE(until_heard("exited", {1, 1}));
   EXPECT_EQ(coordinator->heard("exited", {1, 1})->how, "cancelled");
   EXPECT_EQ(coordinator->heard("exited", {1, 1})->reason, "asked for");
+}
+
+class NodeWithFewDescriptors : public NodeTest {
+ protected:
+  static constexpr rlim_t kFew = 512;
+
+  void SetUp() override {
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    if (before.rlim_max <= kFew) GTEST_SKIP() << "there are no more";
+    rlimit few = before;
+    few.rlim_cur = kFew;
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    NodeTest::SetUp();
+    ::setrlimit(RLIMIT_NOFILE, &before);
+  }
+};
+
+TEST_F(NodeWithFewDescriptors, TheDaemonTakesAllThatItMayAndTasksKeepTheirs) {
+  rlimit of_daemon{};
+  ASSERT_EQ(::prlimit(daemon, RLIMIT_NOFILE, nullptr, &of_daemon), 0);
+  EXPECT_EQ(of_daemon.rlim_cur, of_daemon.rlim_max);
+  ASSERT_TRUE(coordinator->start({1, 1}, {"/bin/sh", "-c", "ulimit -Sn"}));
+  ASSERT_TRUE(until_heard("exited", {1, 1}));
+  EXPECT_EQ(coordinator->read_log({1, 1}, "stdout"), std::to_string(kFew) + "\n");
 }
 
 TEST_F(NodeTest, TasksAreDeadBeforeTheLeaseEnds) {
