@@ -84,7 +84,7 @@ std::set<uid_t> clear_leftovers(const ExecutorOptions& options) {
 
 // Or was, and is being removed.
 bool is_of_an_attempt(std::string_view folder) {
-  if (folder.starts_with(kRemovedPrefix)) folder.remove_prefix(kRemovedPrefix.size());
+  while (folder.starts_with(kRemovedPrefix)) folder.remove_prefix(kRemovedPrefix.size());
   return parse_attempt(folder).has_value();
 }
 

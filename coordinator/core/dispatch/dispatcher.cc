@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/set_while.h"
 #include "coordinator/core/decisions/assignment.h"
 #include "coordinator/core/decisions/handover.h"
 #include "coordinator/core/gangs/checkpoints.h"
 #include "coordinator/core/gangs/gang_life.h"
+#include "coordinator/core/set_while.h"
 #include "coordinator/store/records.h"
 #include "policies/placement/fallback.h"
 #include "policies/scheduling/holding_rules.h"

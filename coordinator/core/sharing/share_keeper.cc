@@ -7,9 +7,9 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
-#include "base/set_while.h"
 #include "coordinator/core/decisions/assignment.h"
 #include "coordinator/core/decisions/handover.h"
+#include "coordinator/core/set_while.h"
 #include "coordinator/core/sharing/share_waits.h"
 
 namespace tierpilot {

@@ -8,7 +8,8 @@
 namespace tierpilot::agent {
 namespace {
 
-constexpr int64_t kSweepMs = 600'000, kSweepSoonMs = 10'000;
+constexpr int64_t kSweepMs = 600'000;
+constexpr int64_t kMeasuringMs = 1'000;
 constexpr int64_t kLogBoundMs = 1'000;
 constexpr int64_t kRecalibrationMs = 1'000;
 constexpr int64_t kPollMs = 20;             // while stopping
@@ -71,7 +72,7 @@ kj::Promise<void> Node::Parts::sweep_dirs(int64_t delay_ms) {
     if (const size_t removed = dirs.sweep(tasks->attempts().held(), dirs_clock.now_ms());
         removed > 0)
       spdlog::info("{} old task directories removed", removed);
-    return sweep_dirs(dirs.is_measuring() ? kSweepSoonMs : kSweepMs);
+    return sweep_dirs(dirs.measuring() ? kMeasuringMs : kSweepMs);
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <string>
 
 #include "base/log.h"
@@ -11,30 +12,40 @@ namespace tierpilot::agent {
 namespace fs = std::filesystem;
 namespace {
 
-// Looks up between the entries: the daemon may be ending.
+constexpr int kMostOfAName = 8;  // that are being removed at a time
+
+// Looks up between the files: the daemon may be ending.
 void remove_now(const fs::path& folder, const Chores::Ending& ending) {
   std::error_code error, ignored;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end && !ending;
-       entry.increment(error))
-    fs::remove_all(entry->path(), ignored);
+  for (fs::recursive_directory_iterator entry(folder, error), end;
+       !error && entry != end && !ending; entry.increment(error))
+    if (entry->symlink_status(ignored).type() != fs::file_type::directory)
+      fs::remove(entry->path(), ignored);
   if (ending) return;
   fs::remove_all(folder, error);
   if (error) spdlog::warn("folder {} cannot be removed: {}", folder.native(), error.message());
 }
 
-}  // namespace
-
-void Remover::remove(const fs::path& folder) {
-  // Where one of that name is being removed yet, this one goes under its own.
-  if (!set_aside(folder) && errno != ENOENT) finish(folder);
+fs::path one_further(const fs::path& aside) {
+  return aside.parent_path() / (std::string(kRemovedPrefix) + aside.filename().native());
 }
 
-bool Remover::set_aside(const fs::path& folder) {
-  const auto aside =
-      folder.parent_path() / (std::string(kRemovedPrefix) + folder.filename().native());
-  if (::rename(folder.c_str(), aside.c_str()) != 0) return false;
-  finish(aside);
-  return true;
+}  // namespace
+
+bool Remover::remove(const fs::path& folder) {
+  auto aside = folder;
+  for (int i = 0; i < kMostOfAName; ++i) {
+    aside = one_further(aside);
+    if (::rename(folder.c_str(), aside.c_str()) == 0) {
+      finish(aside);
+      return true;
+    }
+    // Else one of that name is being removed yet.
+    if (errno != ENOTEMPTY && errno != EEXIST) break;
+  }
+  if (errno != ENOENT)
+    spdlog::warn("folder {} cannot be removed: {}", folder.native(), std::strerror(errno));
+  return false;
 }
 
 void Remover::finish(const fs::path& aside) {

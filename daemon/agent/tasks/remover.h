@@ -17,11 +17,10 @@ class Remover {
   Remover& operator=(const Remover&) = delete;
 
   // The folder has another name at once (kRemovedPrefix), so that its own is free, and is removed
-  // then. What is left when the daemon ends, the next one removes.
-  void remove(const std::filesystem::path& folder);
-  // Only so that its own name is free at once. False: it is there yet, or was not.
-  bool set_aside(const std::filesystem::path& folder);
-  // What an earlier daemon had set aside.
+  // then. What is left when the daemon ends, the next one removes. False: it is not there, or
+  // cannot be renamed and stays.
+  bool remove(const std::filesystem::path& folder);
+  // What has such a name already.
   void finish(const std::filesystem::path& aside);
 
  private:

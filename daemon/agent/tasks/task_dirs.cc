@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <system_error>
 #include <vector>
 
@@ -19,42 +20,43 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr uint64_t kHoleBytes = 64 * 1024;
-constexpr size_t kFilesAtOnce = 1'024;  // by a sweep, on the loop that keeps the lease
 
 struct Found {
-  AttemptId attempt;
   fs::path path;
-  int64_t modified_ms = 0;
+  int64_t modified_ns = 0;
+
+  int64_t modified_ms() const { return modified_ns / 1'000'000; }
 };
 
+std::optional<int64_t> folder_modified_ns(const fs::path& path) {
+  struct stat st;
+  if (::lstat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) return std::nullopt;
+  return st.st_mtim.tv_sec * 1'000'000'000L + st.st_mtim.tv_nsec;
+}
+
+// Looks at the folders alone, never at what is in them: there may be millions of files.
 std::vector<Found> ended_oldest_first(const fs::path& root, const std::set<AttemptId>& held) {
   std::vector<Found> found;
   std::error_code error;
   for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
     auto attempt = parse_attempt(it->path().filename().native());
     if (!attempt || held.contains(*attempt)) continue;
-    struct stat st;
-    if (::lstat(it->path().c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) continue;
-    found.push_back(
-        {*attempt, it->path(), st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1'000'000});
+    if (const auto modified_ns = folder_modified_ns(it->path()))
+      found.push_back({it->path(), *modified_ns});
   }
   std::sort(found.begin(), found.end(),
-            [](const Found& a, const Found& b) { return a.modified_ms < b.modified_ms; });
+            [](const Found& a, const Found& b) { return a.modified_ns < b.modified_ns; });
   return found;
 }
 
-std::vector<fs::path> set_aside_before(const fs::path& root) {
-  std::vector<fs::path> aside;
+std::vector<fs::path> left_half_removed(const fs::path& root) {
+  std::vector<fs::path> left;
   std::error_code error;
-  for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
-    std::string_view name = it->path().filename().native();
-    if (!name.starts_with(kRemovedPrefix)) continue;
-    name.remove_prefix(kRemovedPrefix.size());
-    struct stat st;
-    if (parse_attempt(name) && ::lstat(it->path().c_str(), &st) == 0 && S_ISDIR(st.st_mode))
-      aside.push_back(it->path());
-  }
-  return aside;
+  for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error))
+    if (it->path().filename().native().starts_with(kRemovedPrefix) &&
+        folder_modified_ns(it->path()) && !user_left(it->path()))
+      left.push_back(it->path());
+  return left;
 }
 
 }  // namespace
@@ -75,13 +77,10 @@ fs::path TaskDirs::path_of(AttemptId attempt) const {
 
 Result<fs::path> TaskDirs::make(AttemptId attempt, unsigned mode) const {
   const auto path = path_of(attempt);
-  std::error_code error;
-  if (!upkeep_->remover.set_aside(path)) fs::remove_all(path, error);
-  upkeep_->sizes.forget(path);
+  remover_->remove(path);
   // By chmod: the umask must not keep the task out.
-  if (error || ::mkdir(path.c_str(), 0700) != 0 || ::chmod(path.c_str(), mode) != 0)
-    return fail_errno(error ? error.value() : errno,
-                      fmt::format("task directory {} cannot be made", path.native()));
+  if (::mkdir(path.c_str(), 0700) != 0 || ::chmod(path.c_str(), mode) != 0)
+    return fail_errno(errno, fmt::format("task directory {} cannot be made", path.native()));
   return path;
 }
 
@@ -174,29 +173,25 @@ void TaskDirs::bound_logs(AttemptId attempt, uint64_t keep_bytes) const {
 
 int64_t TaskDirs::newest_ms() const {
   const auto found = ended_oldest_first(root_, {});
-  return found.empty() ? 0 : found.back().modified_ms;
+  return found.empty() ? 0 : found.back().modified_ms();
 }
 
 size_t TaskDirs::sweep(const std::set<AttemptId>& held, int64_t now_ms) const {
-  for (const auto& aside : set_aside_before(root_)) upkeep_->remover.finish(aside);
-  size_t files_at_once = kFilesAtOnce;
-  const auto bytes_of = [&](const Found& dir) {
-    return upkeep_->sizes.of(dir.path, files_at_once).value_or(0);
-  };
+  for (const auto& path : left_half_removed(root_)) remover_->finish(path);
   const auto found = ended_oldest_first(root_, held);
+  std::vector<TreeSizes::Tree> trees;
+  for (const auto& dir : found) trees.push_back({dir.path, dir.modified_ns});
+  const auto sizes = sizes_->of(trees);
+  // At least this: what is not measured yet does not count, and takes no other one with it.
   uint64_t total = 0;
-  for (const auto& dir : found) total += bytes_of(dir);
+  for (const auto& bytes : sizes) total += bytes.value_or(0);
   size_t removed = 0;
-  for (const auto& dir : found) {
-    const bool old = now_ms - dir.modified_ms > limits_.keep_s * 1000;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const bool old = now_ms - found[i].modified_ms() > limits_.keep_s * 1000;
     // A user still has something of it, which the next daemon clears away.
-    if ((!old && total <= limits_.keep_bytes) || user_left(dir.path)) continue;
-    // What is not measured yet counts for nothing, and goes by its age only.
-    const uint64_t bytes = bytes_of(dir);
-    if (!old && bytes == 0) continue;
-    upkeep_->remover.remove(dir.path);
-    upkeep_->sizes.forget(dir.path);
-    total -= bytes;
+    if ((!old && total <= limits_.keep_bytes) || user_left(found[i].path)) continue;
+    if (!remover_->remove(found[i].path)) continue;
+    total -= sizes[i].value_or(0);
     ++removed;
   }
   return removed;

@@ -38,7 +38,7 @@ class TaskDirs {
   static Result<TaskDirs> open(const std::filesystem::path& work_dir, Limits limits);
 
   std::filesystem::path path_of(AttemptId attempt) const;
-  // Makes an empty directory, mode 0700; leftovers of the same attempt are removed first.
+  // Makes an empty directory, mode 0700; leftovers of the same attempt are out of its way.
   Result<std::filesystem::path> create(AttemptId attempt) const;
   // The same for another user, with the logs, which stay open here until the attempt has ended, and
   // the working directory.
@@ -51,10 +51,12 @@ class TaskDirs {
   // Drops the oldest of each of the attempt's logs, so that about `keep_bytes` of it take room.
   // Offsets stay what they were.
   void bound_logs(AttemptId attempt, uint64_t keep_bytes) const;
-  // Removes what is over the limits, oldest first, never those in `held`. Returns how many. What is
-  // large takes a while to be measured, and then counts, and to be removed.
+  // Removes what is over the limits, oldest first, never those in `held`. Returns how many: their
+  // names are free at once, and threads of their own look at what is in them and remove it. Of what
+  // they have not measured yet the room counts the next time.
   size_t sweep(const std::set<AttemptId>& held, int64_t now_ms) const;
-  bool is_measuring() const { return upkeep_->sizes.is_measuring(); }
+  // The last sweep did not know the room of all.
+  bool measuring() const { return sizes_->measuring(); }
   // Wall clock; 0 where there is none.
   int64_t newest_ms() const;
 
@@ -64,10 +66,6 @@ class TaskDirs {
   struct Logs {
     UniqueFd out, err;
   };
-  struct Upkeep {
-    TreeSizes sizes;
-    Remover remover;
-  };
 
   Result<std::filesystem::path> make(AttemptId attempt, unsigned mode) const;
   // For reading or writing; the one that is open, if it is.
@@ -75,8 +73,9 @@ class TaskDirs {
 
   std::filesystem::path root_;
   Limits limits_;
+  std::unique_ptr<Remover> remover_ = std::make_unique<Remover>();
+  std::unique_ptr<TreeSizes> sizes_ = std::make_unique<TreeSizes>();
   std::map<AttemptId, Logs> logs_;  // of running attempts of other users
-  std::unique_ptr<Upkeep> upkeep_ = std::make_unique<Upkeep>();
 };
 
 }  // namespace tierpilot::agent

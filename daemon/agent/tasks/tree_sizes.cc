@@ -3,20 +3,16 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <functional>
-#include <system_error>
 
 namespace tierpilot::agent {
 namespace fs = std::filesystem;
 namespace {
 
-// Nothing: `goes_on` said so.
-std::optional<uint64_t> tree_bytes(const fs::path& folder, const std::function<bool()>& goes_on) {
+uint64_t tree_bytes(const fs::path& path, const Chores::Ending& ending) {
   uint64_t bytes = 0;
   std::error_code error;
-  fs::recursive_directory_iterator it(folder, error), end;
-  for (; !error && it != end; it.increment(error)) {
-    if (!goes_on()) return std::nullopt;
+  fs::recursive_directory_iterator it(path, error), end;
+  for (; !error && it != end && !ending; it.increment(error)) {
     struct stat st;
     if (::lstat(it->path().c_str(), &st) == 0) bytes += static_cast<uint64_t>(st.st_blocks) * 512;
   }
@@ -25,43 +21,45 @@ std::optional<uint64_t> tree_bytes(const fs::path& folder, const std::function<b
 
 }  // namespace
 
-std::optional<uint64_t> TreeSizes::of(const fs::path& folder, size_t& files_at_once) {
+std::vector<std::optional<uint64_t>> TreeSizes::of(const std::vector<Tree>& trees) {
+  std::vector<std::optional<uint64_t>> sizes;
+  std::map<fs::path, Known> known;
   {
     const std::lock_guard lock(mutex_);
-    if (const auto known = bytes_.find(folder); known != bytes_.end()) {
-      if (!known->second) chores_.ask();  // there may have been no thread
-      return known->second;
+    for (const auto& tree : trees) {
+      const auto before = known_.find(tree.path);
+      const bool same = before != known_.end() && before->second.modified_ns == tree.modified_ns;
+      sizes.push_back(same ? before->second.bytes : std::nullopt);
+      known[tree.path] = {tree.modified_ns, sizes.back()};
     }
+    known_ = std::move(known);
   }
-  const auto bytes = tree_bytes(folder, [&] { return files_at_once > 0 && files_at_once-- > 0; });
-  const std::lock_guard lock(mutex_);
-  bytes_[folder] = bytes;
-  if (!bytes) chores_.ask();
-  return bytes;
+  if (measuring()) chores_.ask();
+  return sizes;
 }
 
-void TreeSizes::forget(const fs::path& folder) {
+bool TreeSizes::measuring() const {
   const std::lock_guard lock(mutex_);
-  bytes_.erase(folder);
+  return std::any_of(known_.begin(), known_.end(),
+                     [](const auto& known) { return !known.second.bytes; });
 }
 
-bool TreeSizes::is_measuring() const {
+std::vector<TreeSizes::Tree> TreeSizes::unknown() const {
   const std::lock_guard lock(mutex_);
-  return std::any_of(bytes_.begin(), bytes_.end(), [](const auto& each) { return !each.second; });
+  std::vector<Tree> trees;
+  for (const auto& [path, known] : known_)
+    if (!known.bytes) trees.push_back({path, known.modified_ns});
+  return trees;
 }
 
 void TreeSizes::work(const Chores::Ending& ending) {
-  while (!ending) {
-    std::unique_lock lock(mutex_);
-    const auto next =
-        std::find_if(bytes_.begin(), bytes_.end(), [](const auto& each) { return !each.second; });
-    if (next == bytes_.end()) return;
-    const auto folder = next->first;
-    lock.unlock();
-    const auto bytes = tree_bytes(folder, [&] { return !ending; });
-    lock.lock();
-    if (const auto asked = bytes_.find(folder); bytes && asked != bytes_.end())
-      asked->second = bytes;
+  for (const auto& tree : unknown()) {
+    const uint64_t bytes = tree_bytes(tree.path, ending);
+    if (ending) return;
+    const std::lock_guard lock(mutex_);
+    const auto known = known_.find(tree.path);
+    if (known != known_.end() && known->second.modified_ns == tree.modified_ns)
+      known->second.bytes = bytes;
   }
 }
 

@@ -1,5 +1,4 @@
-// What folders of ended attempts take on the disk. Those of few files are looked at at once, the
-// others on a thread of its own: a walk over a million files takes longer than a lease lasts.
+// How much room folders take with all that is in them, found out on a thread of its own.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "daemon/agent/tasks/chores.h"
 
@@ -14,16 +14,32 @@ namespace tierpilot::agent {
 
 class TreeSizes {
  public:
-  // Takes the files that it looks at from `files_at_once`. Nothing: it is being measured.
-  std::optional<uint64_t> of(const std::filesystem::path& folder, size_t& files_at_once);
-  void forget(const std::filesystem::path& folder);
-  bool is_measuring() const;
+  struct Tree {
+    std::filesystem::path path;
+    int64_t modified_ns = 0;  // of the folder itself: once it changes it is measured again
+  };
+
+  TreeSizes() = default;
+  TreeSizes(const TreeSizes&) = delete;
+  TreeSizes& operator=(const TreeSizes&) = delete;
+
+  // In their order; nothing: not known yet, and measured soon. What is known of others is
+  // forgotten.
+  std::vector<std::optional<uint64_t>> of(const std::vector<Tree>& trees);
+  // Some of the last ones are not known yet.
+  bool measuring() const;
 
  private:
+  struct Known {
+    int64_t modified_ns = 0;
+    std::optional<uint64_t> bytes;
+  };
+
   void work(const Chores::Ending& ending);
+  std::vector<Tree> unknown() const;
 
   mutable std::mutex mutex_;
-  std::map<std::filesystem::path, std::optional<uint64_t>> bytes_;         // with the mutex
+  std::map<std::filesystem::path, Known> known_;                           // with the mutex
   Chores chores_{[this](const Chores::Ending& ending) { work(ending); }};  // the last: uses both
 };
 

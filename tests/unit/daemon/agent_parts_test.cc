@@ -85,6 +85,15 @@ class TaskDirsTest : public testing::Test {
     std::ofstream(*path / "stdout.log") << text;
     return *path;
   }
+  // As often as there is something to measure.
+  static size_t sweep_measured(const TaskDirs& dirs, const std::set<AttemptId>& held,
+                               int64_t now_ms) {
+    const size_t removed = dirs.sweep(held, now_ms);
+    for (int tries = 0; tries < 3000 && dirs.measuring(); ++tries)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_FALSE(dirs.measuring());
+    return removed + dirs.sweep(held, now_ms);
+  }
   // Nothing else is in the folder of all attempts, after a while.
   bool only_soon(const std::set<std::string>& names) const {
     std::set<std::string> there;
@@ -151,7 +160,7 @@ TEST_F(TaskDirsTest, SweepsOldAndSurplusButNeverHeld) {
   auto by_age = *TaskDirs::open(root, {.keep_s = 60});
   EXPECT_EQ(by_age.sweep({{2, 1}}, now_ms), 0u);
   auto by_size = *TaskDirs::open(root, {.keep_s = 60, .keep_bytes = 50'000});
-  EXPECT_GE(by_size.sweep({{2, 1}}, now_ms), 1u);
+  EXPECT_GE(sweep_measured(by_size, {{2, 1}}, now_ms), 1u);
   EXPECT_FALSE(fs::exists(by_age.path_of({3, 1})));
   by_age.sweep({{2, 1}}, now_ms + 120'000);
   EXPECT_FALSE(fs::exists(by_age.path_of({1, 1})));
@@ -171,29 +180,26 @@ TEST_F(TaskDirsTest, NobodyWaitsForTheFilesOfThoseThatHaveEnded) {
   {
     const NoMoreThreads full;
     EXPECT_EQ(dirs.sweep({{1, 1}}, now_ms), 0u);
-    EXPECT_TRUE(dirs.is_measuring());
+    EXPECT_TRUE(dirs.measuring());
     EXPECT_EQ(dirs.sweep({{2, 1}}, later_ms), 1u);
     EXPECT_FALSE(fs::exists(dirs.path_of({1, 1})));
     ASSERT_TRUE(dirs.create({2, 1})) << "what is left of one of that name is in nobody's way";
     EXPECT_TRUE(only_soon({"2-1", ".removed-1-1", ".removed-2-1"}));
+    ASSERT_TRUE(dirs.create({2, 1})) << "nor what is still being removed";
+    EXPECT_TRUE(only_soon({"2-1", ".removed-1-1", ".removed-2-1", ".removed-.removed-2-1"}));
   }
   dirs.sweep({{2, 1}}, now_ms);
   EXPECT_TRUE(only_soon({"2-1"}));
 }
 
-TEST_F(TaskDirsTest, WhatIsLargeCountsOnceItIsMeasured) {
-  const auto folder = make({1, 1}, "old") / "work";
-  fs::create_directories(folder);
-  for (int i = 0; i < 2'000; ++i) std::ofstream(folder / std::to_string(i)) << "left";
-  auto dirs = *TaskDirs::open(root, {.keep_s = 3600, .keep_bytes = 1 << 20});
+TEST_F(TaskDirsTest, WhatHasGrownSinceItWasMeasuredIsMeasuredAgain) {
+  const auto folder = make({1, 1}, "little");
+  auto dirs = *TaskDirs::open(root, {.keep_s = 3600, .keep_bytes = 50'000});
   const int64_t now_ms = ::time(nullptr) * 1000L;
-  size_t removed = 0;
-  for (int tries = 0; tries < 3000 && removed == 0; ++tries) {
-    removed = dirs.sweep({}, now_ms);
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  EXPECT_EQ(removed, 1u);
-  EXPECT_FALSE(dirs.is_measuring());
+  EXPECT_EQ(sweep_measured(dirs, {}, now_ms), 0u);
+  std::ofstream(folder / "stdout.log") << std::string(100'000, 'x');
+  dirs.mark_ended({1, 1});
+  EXPECT_EQ(sweep_measured(dirs, {}, now_ms), 1u);
 }
 
 TEST_F(TaskDirsTest, WhatAnEarlierDaemonWasRemovingIsRemoved) {

@@ -78,10 +78,12 @@ TEST(ExecutorStart, RemovesWhatItsPredecessorWasRemoving) {
   namespace fs = std::filesystem;
   TempDirectory tasks, slow;
   fs::create_directories(slow.path(".removed-7-1/deep"));
+  fs::create_directories(slow.path(".removed-.removed-7-1/deep"));
   fs::create_directories(slow.path(".removed-notes"));
   const auto executor = Executor::start({.task_root = tasks.path(), .folder_roots = {slow.path()}});
   ASSERT_TRUE(executor) << executor.error().message;
   EXPECT_FALSE(fs::exists(slow.path(".removed-7-1")));
+  EXPECT_FALSE(fs::exists(slow.path(".removed-.removed-7-1")));
   EXPECT_TRUE(fs::exists(slow.path(".removed-notes")));
 }
 
