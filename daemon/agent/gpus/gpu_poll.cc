@@ -1,6 +1,8 @@
 #include "daemon/agent/gpus/gpu_poll.h"
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
 
 #include "base/log.h"
 
@@ -37,55 +39,81 @@ std::map<pid_t, int64_t> GpuMeter::add(const std::vector<GpuSample>& samples, ui
   return busy_ns;
 }
 
+// What the thread has.
+class GpuPoll::Looks {
+ public:
+  Looks(Options options, const Clock& clock, Looked looked)
+      : options_(std::move(options)), clock_(clock), looked_(std::move(looked)) {
+    if (options_.mps) mps_ = std::make_unique<MpsControl>(*options_.mps);
+  }
+
+  void run(DriverStop& stop);
+  // Also where the thread is left behind.
+  void end_mps() {
+    const std::lock_guard lock(mps_mutex_);
+    mps_.reset();
+  }
+
+  std::atomic<uint64_t> asked = 0;
+  std::atomic<bool> idle = true;
+
+ private:
+  void measure(GpuLook& look);
+  void look_at_mps(GpuLook& look);
+
+  const Options options_;
+  const Clock& clock_;
+  const Looked looked_;
+  std::optional<Nvml> nvml_;
+  int index_ = 0;
+  GpuMeter meter_;
+  int64_t measured_ns_ = 0;
+  std::mutex mps_mutex_;
+  std::unique_ptr<MpsControl> mps_;  // with the mutex
+  std::string mps_trouble_;
+  std::vector<pid_t> mps_servers_;
+  int64_t next_mps_ns_ = 0;
+};
+
 GpuPoll::GpuPoll(Options options, const Clock& clock, Looked looked)
-    : options_(std::move(options)), clock_(clock), looked_(std::move(looked)) {
-  if (options_.mps) mps_ = std::make_unique<MpsControl>(*options_.mps);
-  thread_ = std::thread([this] { run(); });
-}
+    : looks_(std::make_shared<Looks>(std::move(options), clock, std::move(looked))),
+      thread_([looks = looks_](DriverStop& stop) { looks->run(stop); }) {}
 
 GpuPoll::~GpuPoll() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake_.notify_all();
-  thread_.join();
+  thread_.stop();
+  looks_->end_mps();
 }
 
 uint64_t GpuPoll::ask() {
-  const std::lock_guard lock(mutex_);
-  ++asked_;
-  wake_.notify_all();
-  return asked_;
+  const uint64_t asked = ++looks_->asked;
+  thread_.wake();
+  return asked;
 }
 
-void GpuPoll::run() {
+void GpuPoll::set_idle(bool idle) {
+  looks_->idle = idle;
+}
+
+void GpuPoll::Looks::run(DriverStop& stop) {
   uint64_t answered = 0;
-  while (true) {
+  while (!stop.stopped()) {
     GpuLook look{.gpu = options_.gpu,
                  .busy_ns = {},
                  .memory_bytes = {},
                  .unmeasured = {},
                  .mps_servers = {},
                  .mps_trouble = {}};
-    {
-      std::unique_lock lock(mutex_);
-      if (stop_) return;
-      look.answers = asked_;
-    }
+    look.answers = asked;
     if (look.answers != answered && mps_trouble_.empty()) next_mps_ns_ = 0;
     answered = look.answers;
     measure(look);
-    if (mps_) look_at_mps(look);
-    looked_(std::move(look));
-    std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, std::chrono::milliseconds(options_.period_ms),
-                   [&] { return stop_ || asked_ != answered; });
-    if (stop_) return;
+    if (options_.mps && !stop.stopped()) look_at_mps(look);
+    stop.tell([&] { looked_(std::move(look)); });
+    stop.wait(std::chrono::milliseconds(options_.period_ms), [&] { return asked != answered; });
   }
 }
 
-void GpuPoll::measure(GpuLook& look) {
+void GpuPoll::Looks::measure(GpuLook& look) {
   if (!nvml_) {
     auto opened = Nvml::open(options_.library);
     if (!opened) {
@@ -118,10 +146,11 @@ void GpuPoll::measure(GpuLook& look) {
       look.memory_bytes[static_cast<pid_t>(process.pid)] = *process.memory_bytes;
 }
 
-void GpuPoll::look_at_mps(GpuLook& look) {
+void GpuPoll::Looks::look_at_mps(GpuLook& look) {
+  const std::lock_guard lock(mps_mutex_);
   look.mps_trouble = mps_trouble_;
   look.mps_servers = mps_servers_;
-  if (clock_.boot_ns() < next_mps_ns_) return;
+  if (!mps_ || clock_.boot_ns() < next_mps_ns_) return;
   const auto begun = mps_->keep_running();
   auto state = begun ? mps_->ask() : Result<MpsState>(tl::unexpected(begun.error()));
   look.mps_begun = begun && *begun;
@@ -132,7 +161,7 @@ void GpuPoll::look_at_mps(GpuLook& look) {
     for (const auto& [pid, status] : state->servers) mps_servers_.push_back(pid);
   } else {
     mps_trouble_ = state.error().message;
-    if (state.error().code == ErrorCode::kTimeout && idle_)
+    if (state.error().code == ErrorCode::kTimeout && idle)
       mps_ = std::make_unique<MpsControl>(*options_.mps);
   }
   look.mps_trouble = mps_trouble_;

@@ -4,19 +4,16 @@
 
 #include <sys/types.h>
 
-#include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/clock.h"
+#include "daemon/agent/gpus/driver_thread.h"
 #include "daemon/agent/gpus/mps_control.h"
 #include "daemon/topology/nvml.h"
 
@@ -61,39 +58,22 @@ class GpuPoll {
   };
   using Looked = std::function<void(GpuLook)>;
 
-  // `looked` is called in the thread.
+  // `looked` is called in the thread, and not after the end.
   GpuPoll(Options options, const Clock& clock, Looked looked);
-  // Returns within what MPS and the driver take.
+  // Returns within what MPS takes and, for the driver, some seconds.
   ~GpuPoll();
   GpuPoll(const GpuPoll&) = delete;
 
   // A look begins soon; the number by which its answer is known.
   uint64_t ask();
   // No task is on it: a control daemon that hangs may be replaced.
-  void set_idle(bool idle) { idle_ = idle; }
+  void set_idle(bool idle);
+  void stop() { thread_.stop(); }
 
  private:
-  void run();
-  void measure(GpuLook& look);
-  void look_at_mps(GpuLook& look);
-
-  const Options options_;
-  const Clock& clock_;
-  const Looked looked_;
-  std::optional<Nvml> nvml_;
-  int index_ = 0;
-  GpuMeter meter_;
-  int64_t measured_ns_ = 0;
-  std::unique_ptr<MpsControl> mps_;
-  std::string mps_trouble_;
-  std::vector<pid_t> mps_servers_;
-  int64_t next_mps_ns_ = 0;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  uint64_t asked_ = 0;  // with the mutex
-  bool stop_ = false;   // with the mutex
-  std::atomic<bool> idle_ = true;
-  std::thread thread_;  // the last member: it uses the others
+  class Looks;
+  const std::shared_ptr<Looks> looks_;
+  DriverThread thread_;
 };
 
 }  // namespace tierpilot::agent

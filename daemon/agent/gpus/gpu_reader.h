@@ -2,17 +2,14 @@
 // time.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
-#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "base/result.h"
+#include "daemon/agent/gpus/driver_thread.h"
 #include "daemon/agent/gpus/gpu_reading.h"
-#include "daemon/topology/nvml.h"
 
 namespace tierpilot::agent {
 
@@ -25,23 +22,12 @@ class GpuReader {
   // Of all that answer; with the reason where none can be asked.
   using Read = std::function<void(Result<std::vector<GpuReading>>)>;
 
-  // `read` is called in the thread.
+  // `read` is called in the thread, and not after the end.
   GpuReader(Options options, Read read);
-  // Returns within what the driver takes.
-  ~GpuReader();
-  GpuReader(const GpuReader&) = delete;
+  void stop() { thread_.stop(); }
 
  private:
-  void run();
-  Result<std::vector<GpuReading>> read();
-
-  const Options options_;
-  const Read read_;
-  std::optional<Nvml> nvml_;  // none: it did not open, or a device did not answer
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stop_ = false;   // with the mutex
-  std::thread thread_;  // the last member: it uses the others
+  DriverThread thread_;
 };
 
 }  // namespace tierpilot::agent

@@ -45,6 +45,10 @@ Node::Parts::Parts(const NodeConfig& config, std::unique_ptr<Executor> executor,
 
 Node::Parts::~Parts() {
   health_checks.reset();
+  // Of a driver that hangs all are waited for at the same time.
+  if (gpu_reader) gpu_reader->stop();
+  if (gpu_watch) gpu_watch->stop();
+  for (auto& [uuid, poll] : gpu_polls) poll->stop();
   gpu_reader.reset();
   gpu_watch.reset();
   gpu_polls.clear();

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 
 #include "base/log.h"
 #include "daemon/topology/xid.h"
@@ -39,52 +41,72 @@ std::vector<GpuFault> GpuFaults::lost(const std::set<std::string>& gpus, int64_t
   return faults;
 }
 
-GpuWatch::GpuWatch(NvmlEvents events, Options options, const Clock& clock, Hooks hooks)
-    : events_(std::move(events)),
-      options_(std::move(options)),
-      clock_(clock),
-      hooks_(std::move(hooks)),
-      opened_ns_(clock.boot_ns()) {
-  for (auto& gpu : events_->gpus()) known_.insert(std::move(gpu));
-  thread_ = std::thread([this] { run(); });
-}
+namespace {
 
-GpuWatch::~GpuWatch() {
-  stop_ = true;
-  thread_.join();
-}
-
-void GpuWatch::run() {
-  while (!stop_) {
-    std::vector<XidEvent> told;
-    if (events_)
-      told = events_->wait(options_.wait_ms);
-    else
-      std::this_thread::sleep_for(std::chrono::milliseconds(options_.wait_ms));
-    const int64_t now_ns = clock_.boot_ns();
-    for (auto& fault : faults_.xids(told, now_ns))
-      hooks_.post([failed = hooks_.failed, fault = std::move(fault)] { failed(fault); });
-    if (!stop_) look(now_ns);
+// What the thread has.
+class Watch {
+ public:
+  Watch(NvmlEvents events, GpuWatch::Options options, const Clock& clock, GpuWatch::Hooks hooks)
+      : events_(std::move(events)),
+        options_(std::move(options)),
+        clock_(clock),
+        hooks_(std::move(hooks)),
+        opened_ns_(clock.boot_ns()) {
+    for (auto& gpu : events_->gpus()) known_.insert(std::move(gpu));
   }
-}
 
-void GpuWatch::look(int64_t now_ns) {
+  void run(DriverStop& stop) {
+    while (!stop.stopped()) {
+      std::vector<XidEvent> told;
+      if (events_)
+        told = events_->wait(options_.wait_ms);
+      else
+        stop.wait(std::chrono::milliseconds(options_.wait_ms));
+      const int64_t now_ns = clock_.boot_ns();
+      tell_faults(stop, faults_.xids(told, now_ns));
+      if (!stop.stopped()) look(stop, now_ns);
+    }
+  }
+
+ private:
+  void tell_faults(DriverStop& stop, std::vector<GpuFault> faults) {
+    for (auto& fault : faults)
+      stop.tell([&] {
+        hooks_.post([failed = hooks_.failed, fault = std::move(fault)] { failed(fault); });
+      });
+  }
+  void look(DriverStop& stop, int64_t now_ns);
+  void reopen();
+
+  std::optional<NvmlEvents> events_;  // none: the driver was not there when it was last asked
+  const GpuWatch::Options options_;
+  const Clock& clock_;
+  const GpuWatch::Hooks hooks_;
+  std::set<std::string> known_;  // at the beginning
+  std::set<std::string> lost_;
+  GpuFaults faults_;
+  int64_t opened_ns_;
+};
+
+void Watch::look(DriverStop& stop, int64_t now_ns) {
   if (!lost_.empty() && now_ns - opened_ns_ >= options_.reopen_ns) reopen();
   auto lost = known_;
   if (events_) {
     for (const auto& gpu : events_->gpus()) lost.erase(gpu);
     for (auto& gpu : events_->lost()) lost.insert(std::move(gpu));
   }
-  for (auto& fault : faults_.lost(lost, now_ns))
-    hooks_.post([failed = hooks_.failed, fault = std::move(fault)] { failed(fault); });
+  tell_faults(stop, faults_.lost(lost, now_ns));
   for (const auto& gpu : known_)
     if (lost.contains(gpu) != lost_.contains(gpu))
-      hooks_.post(
-          [changed = hooks_.changed, gpu, is_lost = lost.contains(gpu)] { changed(gpu, is_lost); });
+      stop.tell([&] {
+        hooks_.post([changed = hooks_.changed, gpu, is_lost = lost.contains(gpu)] {
+          changed(gpu, is_lost);
+        });
+      });
   lost_ = std::move(lost);
 }
 
-void GpuWatch::reopen() {
+void Watch::reopen() {
   events_.reset();
   std::vector<std::string> warnings;
   if (auto opened = NvmlEvents::open(options_.library, warnings))
@@ -93,5 +115,13 @@ void GpuWatch::reopen() {
     spdlog::debug("GPUs: {}", opened.error().message);
   opened_ns_ = clock_.boot_ns();
 }
+
+}  // namespace
+
+GpuWatch::GpuWatch(NvmlEvents events, Options options, const Clock& clock, Hooks hooks)
+    : thread_([watch = std::make_shared<Watch>(std::move(events), std::move(options), clock,
+                                               std::move(hooks))](DriverStop& stop) {
+        watch->run(stop);
+      }) {}
 
 }  // namespace tierpilot::agent

@@ -1,18 +1,16 @@
 // Watches the node's GPUs through NVML, in a thread of its own: waiting for an event blocks.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "daemon/agent/gpus/driver_thread.h"
 #include "daemon/topology/nvml_events.h"
 
 namespace tierpilot::agent {
@@ -58,25 +56,10 @@ class GpuWatch {
   };
 
   GpuWatch(NvmlEvents events, Options options, const Clock& clock, Hooks hooks);
-  // Returns within wait_ms and what the driver takes.
-  ~GpuWatch();
-  GpuWatch(const GpuWatch&) = delete;
+  void stop() { thread_.stop(); }
 
  private:
-  void run();
-  void look(int64_t now_ns);
-  void reopen();
-
-  std::optional<NvmlEvents> events_;  // none: the driver was not there when it was last asked
-  const Options options_;
-  const Clock& clock_;
-  const Hooks hooks_;
-  std::set<std::string> known_;  // at the beginning
-  std::set<std::string> lost_;
-  GpuFaults faults_;
-  int64_t opened_ns_;
-  std::atomic<bool> stop_ = false;
-  std::thread thread_;  // the last member: it uses the others
+  DriverThread thread_;
 };
 
 }  // namespace tierpilot::agent
