@@ -24,5 +24,6 @@ CLI::Validator number_between(double least, double most);
 CLI::Validator whole_number();
 // What names something by its number: CLI11 takes -1 for the greatest one.
 CLI::Validator id_number();
+CLI::Validator process_number();
 
 }  // namespace tierpilot

@@ -1,7 +1,7 @@
 // tierctl node cordon, uncordon, drain, remove: what a node gets to do.
 #include <CLI/CLI.hpp>
 
-#include "tools/cluster/duration.h"
+#include "tools/cluster/connect_arguments.h"
 #include "tools/cluster/message_json.h"
 #include "tools/tierctl/object.h"
 
@@ -14,7 +14,7 @@ constexpr int64_t kPollMs = 500;
 
 struct Drain {
   std::string node;
-  std::string deadline = "10m";
+  int64_t within_ms = 600'000;
   bool wait = false;
 };
 
@@ -58,9 +58,7 @@ Result<int> remove(Context& context, ClusterConnection& connection, const std::s
 }
 
 Result<int> drain(Context& context, ClusterConnection& connection, const Drain& arguments) {
-  const auto within_ms = parse_duration_ms(arguments.deadline);
-  if (!within_ms) return tl::unexpected(within_ms.error());
-  auto node = give_order(connection, arguments.node, "drain", *within_ms);
+  auto node = give_order(connection, arguments.node, "drain", arguments.within_ms);
   // Somebody may open it again meanwhile: then there is nothing to wait for.
   while (node && arguments.wait && (*node)["node"]["order"] == "draining") {
     if (auto slept = connection.wait(connection.loop().after_ms(kPollMs)); !slept)
@@ -83,8 +81,9 @@ void add_node_orders(CLI::App& node, Context& context) {
   auto* sub = node.add_subcommand(
       "drain", "gets no new tasks; those that do not end in time go to other nodes");
   sub->add_option("NAME", arguments->node)->required();
-  sub->add_option("--deadline", arguments->deadline, "time that running tasks have to end; 0: none")
-      ->capture_default_str();
+  add_duration(*sub, "--deadline", arguments->within_ms,
+               "time that running tasks have to end; 0: none")
+      ->default_str("10m");
   sub->add_flag("--wait", arguments->wait, "return when no task is left on it");
   on_chosen(*sub, context, [&context, arguments](ClusterConnection& connection) {
     return drain(context, connection, *arguments);

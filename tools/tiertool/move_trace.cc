@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/text/printable.h"
+#include "tools/output/arguments.h"
 #include "tools/tiertool/move.h"
 
 namespace tierpilot::tiertool {
@@ -107,7 +108,7 @@ void add_move_trace(CLI::App& move, Context& context) {
   auto options = std::make_shared<TraceOptions>();
   add_seconds(*verb, options->seconds);
   verb->add_option("--min-pages", options->min_pages, "leave out smaller migrations")
-      ->check(CLI::PositiveNumber)
+      ->check(number_between(1, 1e9).description(""))
       ->capture_default_str();
   verb->callback([&context, options] {
     context.command = [&context, options] { return trace(context, *options); };

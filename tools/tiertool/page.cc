@@ -8,6 +8,7 @@
 
 #include "daemon/memory/heat/numa_maps.h"
 #include "daemon/memory/loop/tiers.h"
+#include "tools/output/arguments.h"
 #include "tools/tiertool/object.h"
 
 namespace tierpilot::tiertool {
@@ -104,7 +105,7 @@ void add_page(CLI::App& app, Context& context) {
   page->require_subcommand(1);
   auto* verb = page->add_subcommand("show", "resident memory by node, tier and mapping");
   auto options = std::make_shared<ShowOptions>();
-  verb->add_option("pid", options->pid, "process id")->required()->check(CLI::PositiveNumber);
+  verb->add_option("pid", options->pid, "process id")->required()->check(process_number());
   verb->add_option("--limit", options->limit, "mappings in the table (JSON has all)")
       ->capture_default_str();
   verb->callback([&context, options] {

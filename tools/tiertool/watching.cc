@@ -98,7 +98,7 @@ void run_rounds(PagingLoop& loop, SystemPacer& pacer, const HeldSignals& signals
 }  // namespace
 
 void add_watch_options(CLI::App& verb, WatchOptions& options) {
-  verb.add_option("pid", options.pid, "process id")->required()->check(CLI::PositiveNumber);
+  verb.add_option("pid", options.pid, "process id")->required()->check(process_number());
   verb.add_option("--tracker", options.tracker, "what sees accesses; auto: the best there is")
       ->type_name("auto|damon|numa-hint|soft-dirty|fault-address")
       ->capture_default_str();

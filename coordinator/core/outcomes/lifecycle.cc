@@ -276,6 +276,7 @@ void Lifecycle::cancel(uint64_t id, Durable done) {
                     std::move(done));
   }
   task->cancel_asked = true;
+  task->reason = "it was cancelled, and is being ended";
   if (auto* node = state_.registry.find(task->node); node && node->link)
     node->link->cancel({id, task->attempt}, "cancelled");
   writes_.write({id}, {}, std::move(done));

@@ -130,7 +130,7 @@ bool ShareKeeper::look_at(Task& task, Units& now) {
   const auto job = waiting_job(task, now);
   if (job.predicted.empty()) {
     let_go(task.id);
-    task.reason = "waiting for " + missing_units(task.spec);
+    task.reason = "waiting for " + missing_units(state_, task.spec);
     return false;
   }
   if (const auto blocked = state_.blocked_by(task); !blocked.empty()) {

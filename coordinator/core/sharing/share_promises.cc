@@ -14,13 +14,23 @@ namespace {
 // All of them are planned for each submission with promises.
 constexpr size_t kMostAhead = 128;
 
+// What can be had instead: as a promise, and on trial; 0: nobody knows.
+struct Offer {
+  double earliest_s = 0;
+  bool may_be_on_trial = false;  // as it was asked for
+  double on_trial_s = 0;
+};
+
 std::string refusal(const std::string& who, double promise_s, const std::string& why,
-                    double earliest_s, bool may_be_on_trial) {
-  return fmt::format(
-      "task {}: a promise of {} s cannot be made: {}{}{}", who, promise_s, why,
-      earliest_s > 0 ? fmt::format("; ask for {:.0f} s or more, or for no promise", earliest_s + 1)
-                     : "",
-      may_be_on_trial ? "; or let it be on trial, as it may be kept" : "");
+                    const Offer& offer) {
+  auto words = fmt::format("task {}: a promise of {} s cannot be made: {}", who, promise_s, why);
+  if (offer.earliest_s > 0)
+    words += fmt::format("; ask for {:.0f} s or more, or for no promise", offer.earliest_s + 1);
+  if (offer.may_be_on_trial)
+    words += "; or let it be on trial, as it may be kept";
+  else if (offer.on_trial_s > 0 && (offer.earliest_s == 0 || offer.on_trial_s < offer.earliest_s))
+    words += fmt::format("; on trial it may be {:.0f} s or more", offer.on_trial_s + 1);
+  return words;
 }
 
 // That run within its time limit it may not; empty: it may.
@@ -135,16 +145,18 @@ Status ShareKeeper::check_promise(TaskSpec& spec, const std::string& who, sharin
   }
   if (!asked.admitted) {
     // Without a unit nothing speaks against a trial, which begins on one.
-    const bool may_be_kept = beyond_limit(spec, hoped).empty() &&
-                             (job.predicted.empty() || promises.ask(hoped).admitted);
-    if (!may_be_kept || !spec.share.promise_on_trial)
+    const bool anywhere = !job.predicted.empty();
+    const bool in_time = beyond_limit(spec, hoped).empty();
+    const auto on_trial = anywhere && in_time
+                              ? promises.ask(hoped)
+                              : sharing::Admission{.admitted = in_time, .reason = {}};
+    if (!on_trial.admitted || !spec.share.promise_on_trial)
       return fail(ErrorCode::kExhausted,
                   refusal(who, promise_s,
-                          job.predicted.empty()
-                              ? fmt::format("it needs {}; ask again once that is different",
-                                            missing_units(spec))
-                              : asked.reason,
-                          asked.earliest_s, may_be_kept));
+                          anywhere ? asked.reason
+                                   : fmt::format("it needs {}; ask again once that is different",
+                                                 missing_units(state_, spec)),
+                          {asked.earliest_s, on_trial.admitted, on_trial.earliest_s}));
     job = std::move(hoped);
   } else {
     spec.share.promise_on_trial = false;

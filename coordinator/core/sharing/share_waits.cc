@@ -22,8 +22,10 @@ std::vector<uint64_t> waiting_for_shares(const TaskBook& tasks) {
 }
 
 bool waited_too_long(const Task& task, int64_t now_ms) {
-  return is_on_trial(task) && task.state == TaskState::kQueued &&
-         now_ms >= task.submitted_ms + task.spec.share.promise_ms;
+  const bool has_ended = is_ended(task.state);
+  const bool waited = has_ended ? task.started_ms == 0 : task.state == TaskState::kQueued;
+  return is_on_trial(task) && waited &&
+         (has_ended ? task.finished_ms : now_ms) >= task.submitted_ms + task.spec.share.promise_ms;
 }
 
 double promise_left_s(const ClusterState& state, const Task& task) {
@@ -46,11 +48,18 @@ std::set<Engine> engines_with_promises(const ClusterState& state) {
   return engines;
 }
 
-std::string missing_units(const TaskSpec& spec) {
+std::string missing_units(const ClusterState& state, const TaskSpec& spec) {
   const char* const what = spec.has_gpu_share() ? "GPUs" : "cores";
   if (spec.node.empty()) return fmt::format("a node with {} that are shared: none is up", what);
-  return fmt::format("{} that are shared on node '{}': it is not up, is closed or shares none",
-                     what, spec.node);
+  const auto why = [&]() -> std::string {
+    const auto* node = state.registry.find(spec.node);
+    if (!node) return "it has not joined";
+    if (node->life != NodeLife::kUp) return fmt::format("it is {}", node_life_name(node->life));
+    if (!node->link) return "it is not connected";
+    const auto closed = node->closed_because();
+    return closed.empty() ? "it shares none" : "it is closed: " + closed;
+  };
+  return fmt::format("{} that are shared on node '{}': {}", what, spec.node, why());
 }
 
 std::string too_little_free(const std::vector<sharing::LiveNode>& nodes,

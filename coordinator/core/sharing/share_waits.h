@@ -20,7 +20,7 @@ inline bool is_on_trial(const Task& task) {
          (!task.share || task.share->trial_end == TrialEnd::kNone);
 }
 
-// Its time was over before it could begin, which decides its promise.
+// Its time was, or is now, over before it could begin, which decides its promise.
 bool waited_too_long(const Task& task, int64_t now_ms);
 
 // Until the time by which it was promised to end, now or at its end; sharing::kNoPromise where
@@ -31,7 +31,7 @@ double promise_left_s(const ClusterState& state, const Task& task);
 std::set<Engine> engines_with_promises(const ClusterState& state);
 
 // What it waits for where there is no unit that will do.
-std::string missing_units(const TaskSpec& spec);
+std::string missing_units(const ClusterState& state, const TaskSpec& spec);
 // The same where no unit has as much memory; empty: one has.
 std::string too_little_memory(const std::vector<sharing::LiveNode>& nodes,
                               const sharing::WaitingJob& job);

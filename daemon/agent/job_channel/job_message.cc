@@ -34,6 +34,7 @@ std::optional<double> number(const json& value, const std::string& key) {
 }
 
 JobProgress progress_of(const json& message) {
+  if (!message.contains("iteration")) throw Wrong{"progress needs its 'iteration'"};
   JobProgress progress{.iteration = count(message, "iteration"),
                        .iterations = count(message, "iterations"),
                        .samples = count(message, "samples"),

@@ -325,6 +325,20 @@ TEST_F(ShareKeeperTest, ANodeThatIsClosedGetsNone) {
   EXPECT_THAT(task(id).reason, HasSubstr("none is up"));
 }
 
+TEST_F(ShareKeeperTest, WhyANodeThatATaskIsBoundToTakesNoneIsTold) {
+  auto spec = shared("a", 400);
+  spec.node = "n1";
+  state_->registry.set_order("n1", {.kind = NodeOrder::Kind::kCordoned, .who = "ada"});
+  const auto id = accept(spec);
+  pump();
+  EXPECT_THAT(task(id).reason, HasSubstr("shared on node 'n1': it is closed: cordoned by ada"));
+  join("n2");
+  spec.node = "n2";
+  const auto other = accept(spec);
+  pump();
+  EXPECT_THAT(task(other).reason, HasSubstr("node 'n2': it shares none"));
+}
+
 TEST_F(ShareKeeperTest, WhatARefusalOfTheNodeTookIsTriedElsewhere) {
   node_->refusal = Error{ErrorCode::kUnavailable, "it is full"};
   const auto other = join_sharing("n2", 1);

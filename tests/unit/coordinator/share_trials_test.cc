@@ -1,4 +1,5 @@
 // Promises that are decided while the job runs.
+#include "coordinator/core/sharing/promise_words.h"
 #include "coordinator/store/records.h"
 #include "tests/unit/coordinator/share_fixture.h"
 
@@ -54,7 +55,8 @@ TEST_F(ShareTrialsTest, WhatIsTooUncertainIsRefusedWithoutATrialAndSaysSo) {
   const auto hopeless = submit({on_trial(80)});
   ASSERT_FALSE(hopeless);
   EXPECT_THAT(hopeless.error().message, HasSubstr("cannot be made"));
-  EXPECT_THAT(hopeless.error().message, ::testing::Not(HasSubstr("on trial")));
+  EXPECT_THAT(hopeless.error().message, ::testing::Not(HasSubstr("let it be on trial")));
+  EXPECT_THAT(hopeless.error().message, ::testing::ContainsRegex("on trial it may be 1?[0-9]+ s"));
 }
 
 // Nobody knows when others give room for swapping back, and once it runs it has it.
@@ -115,6 +117,22 @@ TEST_F(ShareTrialsTest, ItIsNotMadeWhenItWaitsTooLong) {
   pump();
   ASSERT_EQ(task(id).state, TaskState::kRunning);
   EXPECT_THAT(promise(id), HasSubstr("not made"));
+}
+
+TEST_F(ShareTrialsTest, WhatBecameOfItIsToldAlikeOnceItIsCancelled) {
+  state_->registry.set_order("n1", {NodeOrder::Kind::kCordoned});
+  const auto sooner = accept(on_trial(120));
+  lifecycle_->cancel(sooner, nullptr);
+  flush();
+  EXPECT_THAT(promise_words(*stored(sooner), clock_.wall_ms()),
+              HasSubstr("ended before it was decided"));
+  const auto id = accept(on_trial(120));
+  pass(130);
+  const auto words = promise(id);
+  EXPECT_THAT(words, HasSubstr("its time was over"));
+  lifecycle_->cancel(id, nullptr);
+  flush();
+  EXPECT_EQ(promise_words(*stored(id), clock_.wall_ms()), words);
 }
 
 // What was decided stays so, and what was not is decided by the next coordinator.

@@ -70,11 +70,12 @@ TEST(JobLine, WhatIsWrongIsNamed) {
       {R"({"v":1,"type":"checkpoint","path":"a"})", "iteration"},
       {R"({"v":1,"type":"checkpoint","path":"a","iteration":-1})", "iteration"},
       {R"({"v":1,"type":7})", "no JSON"},
+      {R"({"v":1,"type":"progress","loss":0.5})", "iteration"},
       {R"({"v":1,"type":"progress","iteration":-1})", "iteration"},
       {R"({"v":1,"type":"progress","iteration":1e300})", "iteration"},
-      {R"({"v":1,"type":"progress","loss":"low"})", "loss"},
-      {R"({"v":1,"type":"progress","measures":[1]})", "measures"},
-      {R"({"v":1,"type":"progress","measures":{"":1}})", "name"}};
+      {R"({"v":1,"type":"progress","iteration":1,"loss":"low"})", "loss"},
+      {R"({"v":1,"type":"progress","iteration":1,"measures":[1]})", "measures"},
+      {R"({"v":1,"type":"progress","iteration":1,"measures":{"":1}})", "name"}};
   for (const auto& [line, word] : lines) {
     const auto progress = parse_job_line(line);
     ASSERT_FALSE(progress) << line.substr(0, 80);
