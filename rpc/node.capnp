@@ -326,6 +326,8 @@ interface NodeSession {
   # Released attempts are over for the coordinator too: their directories may go once they are old.
   # What the node is made of has changed since it registered: memory came or went, or measures anew.
   describe @1 (info :NodeInfo) -> ();
+  # The daemon ends in a moment, with none of its tasks left. Older coordinators do not know the call.
+  leave @2 () -> ();
 }
 
 interface DataSource {

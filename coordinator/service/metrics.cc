@@ -42,15 +42,16 @@ void ends(Exposition& page, const Scoreboard::Ends& ends) {
 }
 
 void nodes(Exposition& page, const Registry& registry) {
-  std::map<NodeLife, size_t> lives;
+  std::map<std::string_view, size_t> lives;
   size_t connected = 0;
   for (const auto& [name, node] : registry.all()) {
-    ++lives[node.life];
+    ++lives[node.life_name()];
     connected += node.can_be_asked();
   }
-  for (const auto life : {NodeLife::kExpected, NodeLife::kUp, NodeLife::kLost})
+  for (const char* const life : {node_life_name(NodeLife::kExpected), node_life_name(NodeLife::kUp),
+                                 node_life_name(NodeLife::kLost), kStoppedNode})
     page.gauge("tierpilot_nodes", "Nodes that have joined, by what became of them.",
-               number(lives[life]), {{"state", node_life_name(life)}});
+               number(lives[life]), {{"state", life}});
   page.gauge("tierpilot_nodes_connected", "Nodes that are up and connected.", number(connected));
   page.gauge("tierpilot_compute_units", "Compute units of the nodes that are up.",
              number(registry.summary().total_units));

@@ -38,7 +38,7 @@ void NodeService::write_node(const NodeRecord& node, wire::NodeEntry::Builder ou
   } else {
     out.initInfo().setName(name);
   }
-  out.setState(node_life_name(node.life));
+  out.setState(node.life_name());
   const int64_t left_ns = node.lease_end_ns - caller_->core().state.clock.boot_ns();
   out.setLeaseLeftMs(std::max<int64_t>(left_ns / 1'000'000, 0));
   out.setAssignedUnits(node.assigned_units);
@@ -47,7 +47,9 @@ void NodeService::write_node(const NodeRecord& node, wire::NodeEntry::Builder ou
   out.setTasksRunning(static_cast<uint32_t>(node.held.size()));
   out.setTasksDone(node.tasks_done);
   out.setDatasets(caller_->core().state.catalog.count_on(name));
-  if (node.life == NodeLife::kUp && !node.link)
+  if (node.has_left && !node.link)
+    out.setReason("its daemon was stopped");
+  else if (node.life == NodeLife::kUp && !node.link)
     out.setReason("not connected");
   else if (node.life == NodeLife::kLost)
     out.setReason("its lease ended without a word from it");

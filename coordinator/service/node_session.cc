@@ -100,6 +100,12 @@ kj::Promise<void> NodeSession::describe(DescribeContext context) {
   return kj::READY_NOW;
 }
 
+kj::Promise<void> NodeSession::leave(LeaveContext /*context*/) {
+  if (auto left = core_.membership.left(ticket_); !left)
+    kj::throwFatalException(to_exception(left.error()));
+  return kj::READY_NOW;
+}
+
 void NodeSession::apply(wire::NodeEvent::Reader event, const std::shared_ptr<Progress>& progress) {
   const uint64_t sequence = event.getSequence();
   progress->last = std::max(progress->last, sequence);

@@ -23,6 +23,7 @@ class NodeSession final : public wire::NodeSession::Server {
 
   kj::Promise<void> update(UpdateContext context) override;
   kj::Promise<void> describe(DescribeContext context) override;
+  kj::Promise<void> leave(LeaveContext context) override;
 
  private:
   // What has reached the disk of the events of one update.

@@ -78,6 +78,7 @@ Result<Membership::Ticket> Membership::join(
     node.health = {};
     node.takes_none.clear();
   }
+  node.has_left = false;
   state_.registry.set_life(node, NodeLife::kUp);
   if (auto units = state_.units.add(facts, state_.clock.wall_ms()); !units.empty())
     state_.store.write(
@@ -174,8 +175,18 @@ void Membership::disconnected(const Ticket& ticket) {
   if (!node || !node->link) return;
   node->link.reset();
   state_.held.wake_all(node->slot);
-  spdlog::warn("node '{}': connection lost; its lease holds for {} ms", ticket.node,
-               std::max<int64_t>(0, node->lease_end_ns - state_.clock.boot_ns()) / 1'000'000);
+  spdlog::log(node->has_left ? spdlog::level::info : spdlog::level::warn,
+              "node '{}': {}; its lease holds for {} ms", ticket.node,
+              node->has_left ? "its daemon was stopped" : "connection lost",
+              std::max<int64_t>(0, node->lease_end_ns - state_.clock.boot_ns()) / 1'000'000);
+}
+
+Status Membership::left(const Ticket& ticket) {
+  const auto node = renew(ticket);
+  if (!node) return tl::unexpected(node.error());
+  (*node)->has_left = true;
+  note(state_, ticket.node, kStoppedNode, "its daemon was told to end");
+  return {};
 }
 
 Result<NodeRecord*> Membership::renew(const Ticket& ticket) {
@@ -246,8 +257,10 @@ void Membership::expire() {
       state_.held.wake_all(node.slot);
     }
     if (node.life == NodeLife::kLost || now_ns < node.lease_end_ns) continue;
-    lifecycle_.give_up(node,
-                       fmt::format("the lease of node '{}' ended without a word from it", name));
+    lifecycle_.give_up(
+        node, node.has_left
+                  ? fmt::format("the daemon of node '{}' was stopped", name)
+                  : fmt::format("the lease of node '{}' ended without a word from it", name));
   }
 }
 

@@ -29,6 +29,8 @@ class Membership {
                       const std::set<AttemptId>& live);
   // Its connection is gone; the lease runs on.
   void disconnected(const Ticket& ticket);
+  // Its daemon ends, as was asked of it: no news of a lease that is over. The lease runs on.
+  Status left(const Ticket& ticket);
   // The node behind the ticket, its lease renewed; kConflict when it has to join again.
   Result<NodeRecord*> renew(const Ticket& ticket);
   // What a node says with each update: why it takes no tasks; empty: it takes them.

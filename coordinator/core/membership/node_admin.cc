@@ -101,7 +101,7 @@ Status NodeAdmin::removable(const std::string& name) const {
   if (node && node->life != NodeLife::kLost)
     return fail(ErrorCode::kConflict,
                 fmt::format("node '{}' is {}: stop its daemon, and wait until its lease has ended",
-                            name, node_life_name(node->life)));
+                            name, node->life_name()));
   for (const auto& [id, task] : state_.tasks.all())
     if (task.spec.node == name)
       return fail(ErrorCode::kConflict,

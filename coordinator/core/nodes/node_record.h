@@ -67,6 +67,7 @@ struct NodeFacts {
 // expected: known from the store after a restart; its tasks may still run there.
 enum class NodeLife { kExpected, kUp, kLost };
 const char* node_life_name(NodeLife life);
+constexpr const char* kStoppedNode = "stopped";
 
 struct NodeRecord {
   NodeFacts facts;
@@ -89,7 +90,12 @@ struct NodeRecord {
   NodeHealth health;
   NodeOrder order;
   std::string takes_none;  // why, as the node says; empty: it takes tasks
+  bool has_left = false;   // its daemon said that it ends, and no other has joined since
 
+  // As it is shown.
+  const char* life_name() const {
+    return has_left && life == NodeLife::kLost ? kStoppedNode : node_life_name(life);
+  }
   NodeRates rates() const;
   // An attempt of `task` is given to it, has its data, ends. `operations` is what each unit does.
   void count(Task& task, double operations, uint64_t fetch_bytes);

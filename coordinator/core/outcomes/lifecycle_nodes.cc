@@ -60,7 +60,8 @@ bool Lifecycle::adopt(NodeRecord& node, AttemptId attempt) {
 }
 
 void Lifecycle::give_up(NodeRecord& node, const std::string& why) {
-  spdlog::warn("node '{}': {}", node.facts.name, why);
+  spdlog::log(node.has_left ? spdlog::level::info : spdlog::level::warn, "node '{}': {}",
+              node.facts.name, why);
   state_.registry.set_life(node, NodeLife::kLost);
   node.link.reset();
   state_.catalog.forget_node(node.facts.name);

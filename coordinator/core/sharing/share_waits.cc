@@ -54,7 +54,7 @@ std::string missing_units(const ClusterState& state, const TaskSpec& spec) {
   const auto why = [&]() -> std::string {
     const auto* node = state.registry.find(spec.node);
     if (!node) return "it has not joined";
-    if (node->life != NodeLife::kUp) return fmt::format("it is {}", node_life_name(node->life));
+    if (node->life != NodeLife::kUp) return fmt::format("it is {}", node->life_name());
     if (!node->link) return "it is not connected";
     const auto closed = node->closed_because();
     return closed.empty() ? "it shares none" : "it is closed: " + closed;

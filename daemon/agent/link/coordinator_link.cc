@@ -122,6 +122,18 @@ kj::Promise<void> CoordinatorLink::update() {
                     "an update");
 }
 
+kj::Promise<void> CoordinatorLink::leave() {
+  constexpr int64_t kPatienceMs = 1'000;
+  if (!session_) return kj::READY_NOW;
+  return session_->leaveRequest()
+      .send()
+      .ignoreResult()
+      .exclusiveJoin(parts_.loop.after_ms(kPatienceMs))
+      .catch_([](kj::Exception&& cause) {
+        spdlog::debug("the coordinator was not told of the end: {}", to_error(cause).message);
+      });
+}
+
 void CoordinatorLink::fill_update(wire::NodeSession::UpdateParams::Builder to) {
   const auto batch = parts_.events.batch();
   events_sent_ = batch.size();

@@ -45,6 +45,8 @@ class CoordinatorLink {
   // Events wait to be sent.
   void wake();
   bool registered() const { return registered_; }
+  // Tells the coordinator, if it is there, that this daemon ends and no task is left.
+  kj::Promise<void> leave();
 
  private:
   static constexpr int64_t kFirstRetryMs = 100, kLongestRetryMs = 5'000;

@@ -125,6 +125,10 @@ kj::Promise<void> Node::Parts::wind_down() {
         return wait_until(
             loop, [this] { return events.empty(); }, kFlushTimeoutMs);
       })
+      .then([this]() -> kj::Promise<void> {
+        if (!tasks->attempts().idle()) return kj::READY_NOW;
+        return link->leave();
+      })
       .then([this] { loop.stop(); });
 }
 

@@ -72,6 +72,10 @@ class FakeCoordinator::Session final : public wire::NodeSession::Server {
     return kj::READY_NOW;
   }
   kj::Promise<void> describe(DescribeContext /*context*/) override { return kj::READY_NOW; }
+  kj::Promise<void> leave(LeaveContext /*context*/) override {
+    ++owner_.farewells;
+    return kj::READY_NOW;
+  }
 
  private:
   FakeCoordinator& owner_;

@@ -68,6 +68,7 @@ class FakeCoordinator {
   std::vector<Registration> registrations;
   std::vector<HeardEvent> events;
   uint64_t updates = 0;
+  int farewells = 0;
   std::string takes_none;                  // as the last update said
   std::optional<wire::Node::Client> node;  // the latest to register
   std::map<std::string, wire::Node::Client> nodes;

@@ -19,6 +19,7 @@ TEST_F(NodeTest, SigtermCancelsFlushesAndExitsClean) {
   EXPECT_EQ(WEXITSTATUS(wait_status), 0);
   ASSERT_TRUE(coordinator->heard("exited", {1, 1}));
   EXPECT_EQ(coordinator->heard("exited", {1, 1})->how, "cancelled");
+  EXPECT_EQ(coordinator->farewells, 1);
   EXPECT_NE(::kill(task, 0), 0);
   EXPECT_FALSE(fs::exists(root / "n1.sock"));
 }
