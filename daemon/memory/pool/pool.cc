@@ -85,8 +85,8 @@ void Pool::finish(const std::string& owner, bool success, FinishDone done) {
 }
 
 void Pool::create(const std::string& name, CreateSource source, CreateDone done) {
-  state_->run(state_->movers, [state = state_.get(), name, source = std::move(source),
-                               done = std::move(done)] {
+  state_->run(state_->keepers, [state = state_.get(), name, source = std::move(source),
+                                done = std::move(done)] {
     const auto valid = check_dataset_name(name);
     auto result = valid ? state->manager->new_datasets.create(name, source, state->closing)
                         : Result<ReplicaChange>(tl::unexpected(valid.error()));
@@ -95,12 +95,14 @@ void Pool::create(const std::string& name, CreateSource source, CreateDone done)
 }
 
 void Pool::drop(const std::string& name, uint64_t below_version, StatusDone done) {
-  state_->run(state_->settler, [state = state_.get(), name, below_version, done = std::move(done)] {
-    auto status = check_dataset_name(name);
-    if (status) state->manager->doomed.doom(name, below_version);
-    state->manager->doomed.sweep();
-    state->complete(done, std::move(status));
-  });
+  auto status = check_dataset_name(name);
+  // Now: one that is made of that name later is another.
+  if (status) state_->manager->doomed.doom(name, below_version);
+  state_->run(state_->settler,
+              [state = state_.get(), status = std::move(status), done = std::move(done)] {
+                state->manager->doomed.sweep();
+                state->complete(done, status);
+              });
 }
 
 void Pool::discard(const DatasetId& id, StatusDone done) {
@@ -115,7 +117,7 @@ void Pool::discard(const DatasetId& id, StatusDone done) {
 }
 
 void Pool::set_home(const DatasetId& id, bool home, StatusDone done) {
-  state_->run(state_->movers, [state = state_.get(), id, home, done = std::move(done)] {
+  state_->run(state_->keepers, [state = state_.get(), id, home, done = std::move(done)] {
     auto status = check_dataset_id(id);
     if (status) status = state->manager->homes.set_home(id, home, state->closing);
     state->complete(done, std::move(status));
@@ -123,7 +125,7 @@ void Pool::set_home(const DatasetId& id, bool home, StatusDone done) {
 }
 
 void Pool::keep(ServeItem item, CreateDone done) {
-  state_->run(state_->movers,
+  state_->run(state_->keepers,
               [state = state_.get(), item = std::move(item), done = std::move(done)] {
                 const auto valid = check_dataset_id(item.id());
                 auto result = valid ? state->manager->homes.keep(item, state->closing)
@@ -133,7 +135,7 @@ void Pool::keep(ServeItem item, CreateDone done) {
 }
 
 void Pool::promote(const DatasetId& id, StatusDone done) {
-  state_->run(state_->movers, [state = state_.get(), id, done = std::move(done)] {
+  state_->run(state_->keepers, [state = state_.get(), id, done = std::move(done)] {
     auto status = check_dataset_id(id);
     if (status) status = state->manager->loader.promote(id, state->closing);
     state->complete(done, std::move(status));
@@ -149,7 +151,7 @@ void Pool::demote(const DatasetId& id, StatusDone done) {
 }
 
 void Pool::verify(const DatasetId& id, CheckDone done) {
-  state_->run(state_->movers, [state = state_.get(), id, done = std::move(done)] {
+  state_->run(state_->keepers, [state = state_.get(), id, done = std::move(done)] {
     const auto valid = check_dataset_id(id);
     auto result = valid ? state->manager->checks.verify(id, state->closing)
                         : Result<ReplicaCheck>(tl::unexpected(valid.error()));

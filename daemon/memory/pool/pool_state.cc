@@ -185,6 +185,7 @@ void Pool::State::close() {
   }
   // In this order: a completion may finish its request.
   movers.stop();
+  keepers.stop();
   settler.stop();
 }
 

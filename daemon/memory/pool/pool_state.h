@@ -14,7 +14,11 @@ namespace tierpilot {
 
 struct Pool::State {
   State(std::shared_ptr<Outbox> outbox, std::unique_ptr<ReplicaManager> manager, int threads)
-      : outbox(std::move(outbox)), manager(std::move(manager)), movers(threads), settler(1) {}
+      : outbox(std::move(outbox)),
+        manager(std::move(manager)),
+        movers(threads),
+        keepers(threads),
+        settler(1) {}
 
   // What the pool's methods do, but for flushing the outbox.
   void accept(std::shared_ptr<Request> request);
@@ -51,6 +55,8 @@ struct Pool::State {
 
   // What gives room back has a thread of its own: movers may all be held up by other nodes.
   Workers movers;
+  // So has what no task waits for, which may take for ever: files to import, other nodes.
+  Workers keepers;
   Workers settler;
 };
 

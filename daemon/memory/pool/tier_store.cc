@@ -78,6 +78,8 @@ Result<TierStore> TierStore::open(TierStoreOptions options) {
     auto status = check_numa_node(store.options_.numa_node, store.options_.budget_bytes);
     if (!status) return fail(status.error().code, name + ": " + status.error().message);
   }
+  // What a start left that was killed here.
+  ::unlink((store.options_.dir + "/" + draft_file_name(0)).c_str());
   // Says now, not at the first request, that files cannot be made or bound here.
   if (auto probe = store.draft(0); !probe) return tl::unexpected(probe.error());
   return store;
@@ -146,24 +148,29 @@ Result<Draft> TierStore::reclaim_private(const std::string& owner,
   const auto lost = [&] {
     return fail_errno(errno, fmt::format("what the task wrote to '{}' is lost", path));
   };
+  const auto not_its_own = [&] {
+    return fail(
+        ErrorCode::kConflict,
+        fmt::format("'{}' is not a file of its own any more: the task replaced or linked it",
+                    path));
+  };
   // A handle first: the program may have left a FIFO, a link, or a mode that lets nobody read.
   const UniqueFd handle(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};
   if (!handle || ::fstat(handle.get(), &info) != 0) return lost();
   // Still its user's: it had a second name when the task ended, see daemon/exec/users/belongings.h.
   if (!S_ISREG(info.st_mode) || info.st_nlink != 1 || info.st_uid != ::geteuid())
-    return fail(
-        ErrorCode::kConflict,
-        fmt::format("'{}' is not a file of its own any more: the task replaced or linked it",
-                    path));
+    return not_its_own();
   const auto itself = fmt::format("/proc/self/fd/{}", handle.get());
   if (::chmod(itself.c_str(), 0600) != 0) return lost();
   UniqueFd fd(::open(itself.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return lost();
-  Draft draft(std::move(fd), path, static_cast<uint64_t>(info.st_size));
-  if (auto status = wait_for_writers(draft.fd(), path); !status)
+  if (auto status = wait_for_writers(fd.get(), path); !status)
     return tl::unexpected(status.error());
-  return draft;
+  // Its last writer may have made it longer, or given it a name, meanwhile.
+  if (::fstat(fd.get(), &info) != 0) return lost();
+  if (info.st_nlink != 1) return not_its_own();
+  return Draft(std::move(fd), path, static_cast<uint64_t>(info.st_size));
 }
 
 void TierStore::remove_private(const std::string& owner, const std::string& dataset) const {

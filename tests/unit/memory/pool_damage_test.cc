@@ -1,10 +1,12 @@
 // Copies whose bytes have changed under the pool: they are found when they move or are looked at,
 // told of, and served to nobody.
+#include <fcntl.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <csignal>
 
+#include "base/unique_fd.h"
 #include "tests/unit/memory/pool_fixture.h"
 
 namespace tierpilot {
@@ -199,6 +201,23 @@ TEST_F(PoolDamage, KeepMakesAHomeCopyOfAnotherNodes) {
   pool->keep(item, again.callback());
   EXPECT_TRUE(again.get()) << "it may be asked again";
   expect_consistent();
+}
+
+TEST_F(PoolDamage, WhatCannotBeLookedAtIsNotGivenUp) {
+  use(wanted());
+  rlimit all{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &all), 0);
+  const rlimit few{64, all.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::vector<UniqueFd> taken;
+  for (int fd; (fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;) taken.emplace_back(fd);
+  const auto check = verify();
+  taken.clear();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &all), 0);
+  ASSERT_FALSE(check);
+  EXPECT_EQ(check.error().code, ErrorCode::kExhausted) << check.error().message;
+  EXPECT_TRUE(in_fast("d") && in_slow("d"));
+  EXPECT_TRUE(replica("d")->home);
 }
 
 }  // namespace

@@ -172,5 +172,14 @@ TEST_F(PoolOpen, SmallerBudgetsEvictAtOnceAndKeepHomes) {
   EXPECT_EQ(made.error().code, ErrorCode::kExhausted);
 }
 
+// As of a start that was killed between making its probe and removing it.
+TEST_F(PoolOpen, WhatAKilledStartLeftIsNotInTheWay) {
+  open();
+  pool.reset();
+  for (const auto& dir : {fast_dir, slow_dir}) write_file(dir + "/" + draft_file_name(0), "");
+  open();
+  expect_consistent();
+}
+
 }  // namespace
 }  // namespace tierpilot

@@ -1,4 +1,7 @@
 // Creating, dropping, homes, reading for other nodes, and a full slow tier.
+#include <fcntl.h>
+
+#include "base/unique_fd.h"
 #include "tests/unit/memory/pool_fixture.h"
 
 namespace tierpilot {
@@ -182,6 +185,49 @@ TEST_F(PoolReplicas, ReadServesEitherTier) {
   EXPECT_EQ(pool->read({"b", 1, digest("b", 1)}, 0, {&byte, 1}).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(pool->read({"../b", 1, digest("../b", 1)}, 0, {&byte, 1}).error().code,
             ErrorCode::kInvalid);
+}
+
+// The coordinator tells all nodes of a removal, also those that have nothing: one that is busy must
+// not take what is made of that name since.
+TEST_F(PoolReplicas, ADropDoesNotTakeWhatIsMadeAfterIt) {
+  open();
+  ASSERT_TRUE(create("w", ZeroFill{1000}));
+  const auto served = serve("writer", {write_item("w", 1000)});
+  ASSERT_TRUE(served) << served.error().message;
+  UniqueFd held(::open(served->items[0].path.c_str(), O_WRONLY | O_CLOEXEC));
+  Waiting<std::vector<ReplicaChange>> finished;
+  pool->finish("writer", true, finished.callback());  // waits for whoever has it open
+  Waiting<void> dropped;
+  pool->drop("x", UINT64_MAX, dropped.callback());
+  ASSERT_TRUE(create("x", ZeroFill{1000}));
+  held.reset();
+  ASSERT_TRUE(finished.get());
+  ASSERT_TRUE(dropped.get());
+  EXPECT_TRUE(in_slow("x"));
+  expect_consistent();
+}
+
+TEST_F(PoolReplicas, AHitDoesNotWaitForCopiesThatNobodyRunsOn) {
+  open();
+  ASSERT_TRUE(create("hit", ZeroFill{1000}));
+  use(item("hit", 1000));
+  std::promise<void> source_answers;
+  const auto answer = source_answers.get_future().share();
+  remote->hook = [&](std::unique_lock<std::mutex>& lock) {
+    lock.unlock();
+    answer.wait();
+    lock.lock();
+  };
+  std::vector<Waiting<ReplicaChange>> kept;
+  for (int i = 0; i < options.workers + 2; ++i) {
+    const auto name = "far-" + std::to_string(i);
+    remote->put("far", name, 1, content(1000, 'x'));
+    pool->keep(remote_item(name, 1000), kept.emplace_back().callback());
+  }
+  EXPECT_TRUE(serve("task", {item("hit", 1000)}));
+  EXPECT_TRUE(finish("task"));
+  source_answers.set_value();
+  for (auto& copy : kept) EXPECT_TRUE(copy.get());
 }
 
 class PoolNuma : public PoolTest {

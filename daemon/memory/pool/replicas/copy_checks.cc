@@ -5,6 +5,14 @@
 #include "daemon/memory/pool/replicas/transfer.h"
 
 namespace tierpilot {
+namespace {
+
+// That it could not be looked at for want of descriptors, memory or rights says nothing of it.
+bool speaks_against_it(const Error& error) {
+  return error.code == ErrorCode::kIo || error.code == ErrorCode::kNotFound;
+}
+
+}  // namespace
 
 Result<CopyState> CopyChecks::check_copy(Holdings::Lock& lock, Replica& replica, PoolTier tier,
                                          const CancelFlag& cancel) {
@@ -21,7 +29,8 @@ Result<CopyState> CopyChecks::check_copy(Holdings::Lock& lock, Replica& replica,
     store.drop_page_cache(fd->get());
     return read;
   });
-  if (!digest && cancel) return tl::unexpected(digest.error());
+  if (!digest && (cancel || !speaks_against_it(digest.error())))
+    return tl::unexpected(digest.error());
   if (digest && *digest == id.digest) return CopyState::kGood;
   // A file that cannot be read is as lost as one with other bytes.
   if (auto status = holdings_.lose(lock, replica, tier); !status)

@@ -12,6 +12,7 @@ Result<std::vector<ReplicaChange>> PrivateCopies::commit(const std::vector<Priva
   for (const auto& copy : copies) all.emplace_back(holdings_, room_, copy);
   Status status;
   for (size_t i = 0; status && i < all.size(); ++i) status = all[i].stage(lock);
+  if (status) status = StagedVersion::claim(lock, all);
   std::vector<ReplicaChange> published;
   for (size_t i = 0; status && i < all.size(); ++i) {
     status = all[i].publish(lock);
@@ -19,11 +20,17 @@ Result<std::vector<ReplicaChange>> PrivateCopies::commit(const std::vector<Priva
     ++totals_.commits;
     published.push_back(change_of(*holdings_.ledger.find(all[i].id())));
   }
-  if (status) return published;
-  // Before the bytes are given back, files that could not even be opened must go too.
+  // Before the bytes are given back.
+  std::vector<Draft> left;
+  for (auto& version : all)
+    for (auto& file : version.take_files()) left.push_back(std::move(file));
   without_lock(lock, [&] {
+    left.clear();
+    if (status) return;
+    // Those that could not even be opened must go too.
     for (const auto& copy : copies) holdings_.tiers.fast.remove_private(copy.owner, copy.name);
   });
+  if (status) return published;
   totals_.discards += copies.size() - published.size();
   return tl::unexpected(status.error());
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tierpilot {
 
 Status StagedVersion::stage(Lock& lock) {
@@ -10,13 +12,32 @@ Status StagedVersion::stage(Lock& lock) {
   if (!reclaimed) return tl::unexpected(reclaimed.error());
   fast_file_.emplace(std::move(*reclaimed));
   charge_real_size(lock);
-  if (auto status = copy_down(lock); !status) return status;
-  const auto found = holdings_.wait_idle(lock, id_, kNeverCancelled);
-  if (!found) return tl::unexpected(found.error());
-  here_already_ = *found && ((*found)->fast() || (*found)->slow());
-  holdings_.ledger.entry(id_, fast_file_->bytes());
-  busy_.emplace(holdings_, id_);
+  return copy_down(lock);
+}
+
+Status StagedVersion::claim(Lock& lock, std::vector<StagedVersion>& all) {
+  const auto owned = [](const StagedVersion& each) {
+    const auto* replica = each.holdings_.ledger.find(each.id_);
+    return replica && replica->busy;
+  };
+  // All at once: who waits for one and owns another may be waited for.
+  for (auto other = all.begin(); other != all.end();
+       other = std::find_if(all.begin(), all.end(), owned))
+    if (auto idle = other->holdings_.wait_idle(lock, other->id_, kNeverCancelled); !idle)
+      return tl::unexpected(idle.error());
+  for (auto& each : all) {
+    auto& replica = each.holdings_.ledger.entry(each.id_, each.fast_file_->bytes());
+    each.here_already_ = replica.fast() || replica.slow();
+    each.busy_.emplace(each.holdings_, each.id_);
+  }
   return {};
+}
+
+std::vector<Draft> StagedVersion::take_files() {
+  std::vector<Draft> files;
+  for (auto* file : {&fast_file_, &slow_file_})
+    if (*file) files.push_back(std::move(**file));
+  return files;
 }
 
 Status StagedVersion::copy_down(Lock& lock) {
@@ -60,13 +81,7 @@ Status StagedVersion::publish(Lock& lock) {
   Replica& replica = *holdings_.ledger.find(id_);
   replica.doomed = false;
   if (here_already_) return publish_again(lock, replica);
-  if (slow_file_) {
-    auto status = without_lock(
-        lock, [&] { return holdings_.tiers.slow.publish(std::move(*slow_file_), file, true); });
-    if (!status) return status;
-    charge_.hand_over_slow();
-    holdings_.ledger.order.set_slow(replica, true);
-  }
+  if (auto status = publish_slow(lock, replica); !status) return status;
   if (stays_fast_) {
     auto status = without_lock(
         lock, [&] { return holdings_.tiers.fast.publish(std::move(*fast_file_), file, true); });
@@ -80,10 +95,23 @@ Status StagedVersion::publish(Lock& lock) {
   return {};
 }
 
+Status StagedVersion::publish_slow(Lock& lock, Replica& replica) {
+  if (!slow_file_) return {};
+  const ReplicaFile file = replica_file();
+  auto status = without_lock(
+      lock, [&] { return holdings_.tiers.slow.publish(std::move(*slow_file_), file, true); });
+  if (!status) return status;
+  charge_.hand_over_slow();
+  holdings_.ledger.order.set_slow(replica, true);
+  return {};
+}
+
 Status StagedVersion::publish_again(Lock& lock, Replica& replica) {
   const ReplicaFile file = replica_file();
+  // Of one that a reader had fetched the bytes may be in memory only.
+  if (!replica.slow() && !(replica.fast() && holdings_.tiers.exclusive()))
+    if (auto status = publish_slow(lock, replica); !status) return status;
   const auto status = without_lock(lock, [&]() -> Status {
-    slow_file_.reset();
     if (auto marked = replica.slow() ? holdings_.tiers.slow.set_home(file, true) : Status();
         !marked)
       return marked;

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/memory/pool/replicas/holdings.h"
 #include "daemon/memory/pool/replicas/pool_room.h"
@@ -25,8 +26,12 @@ class StagedVersion {
 
   // Blocks. All that can run out of room happens here.
   Status stage(Lock& lock);
-  // Blocks. Once it is staged: makes this node its home.
+  // Blocks. Once all are staged, as whoever waits for room must own none: owns their entries.
+  static Status claim(Lock& lock, std::vector<StagedVersion>& all);
+  // Blocks. Once it is claimed: makes this node its home.
   Status publish(Lock& lock);
+  // Files that were not published. To be closed without the lock: large ones take their time.
+  std::vector<Draft> take_files();
   // Its digest is known once it is staged.
   const DatasetId& id() const { return id_; }
 
@@ -35,6 +40,7 @@ class StagedVersion {
   void charge_real_size(Lock& lock);
   // To the slow tier, where it goes there; and what its bytes are.
   Status copy_down(Lock& lock);
+  Status publish_slow(Lock& lock, Replica& replica);
   Status publish_again(Lock& lock, Replica& replica);
   ReplicaFile replica_file() const { return {id_, fast_file_->bytes()}; }
 
