@@ -78,7 +78,9 @@ class DtrReader {
       if (line->is_null()) break;
       if (auto status = take(*line); !status) return at_place(status.error());
     }
-    return builder_.take(std::filesystem::path(lines_.path()).filename().string());
+    auto graph = builder_.take(std::filesystem::path(lines_.path()).filename().string());
+    if (graph.operators.empty()) return wrong(fmt::format("{}: has no operators", lines_.path()));
+    return graph;
   }
 
  private:

@@ -37,6 +37,7 @@ class StepReader {
     const auto tensors = step.find("tensors"), ops = step.find("ops");
     if (tensors == step.end() || !tensors->is_array() || ops == step.end() || !ops->is_array())
       return wrong("needs \"tensors\" and \"ops\", two lists");
+    if (ops->empty()) return wrong("has no operators");
     for (const auto& bytes : *tensors) {
       if (!bytes.is_number_integer()) return wrong("\"tensors\" may only have bytes in it");
       bytes_.push_back(bytes.get<int64_t>());

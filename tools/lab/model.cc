@@ -99,7 +99,7 @@ int run(const Context& context, const std::string& path, std::optional<uint32_t>
   auto value = ordered_json::parse(*text);
   const auto doubts = doubts_about(value);
   std::vector<std::string> warnings;
-  if (!value["unknown_operators"].empty()) warnings = doubts.all;
+  if (!value["unknown_operators"].empty() || value["unknown_shapes"] > 0) warnings = doubts.all;
   if (context.output.json) return print(context.output, value, {}, warnings);
   value["why"] = doubts.all.empty() ? "" : fmt::format("{}", fmt::join(doubts.all, "; "));
   value["rows"] = rows_of(value["operators"]);

@@ -85,7 +85,7 @@ CLI::Validator whole_number() {
 
 CLI::Validator process_number() {
   return {[](std::string& text) {
-            constexpr size_t kMostDigits = 7;  // of the kernel's PID_MAX_LIMIT
+            constexpr size_t kMostDigits = 9;  // all of them fit a pid_t
             const bool is_one = is_whole_number(text) && text.size() <= kMostDigits &&
                                 text.find_first_not_of('0') != text.npos;
             return is_one ? std::string() : fmt::format("{} is no number of a process", text);

@@ -168,8 +168,9 @@ void add_options(CLI::App& verb, ReplayCommand& command) {
       ->capture_default_str();
   auto* budget = verb.add_option_group("budget")->require_option(1, 2);
   budget->add_option("--budget-ratio", command.ratios, "share of the peak without a limit")
-      ->type_name("SHARE")
+      ->type_name("SHARE,...")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(number_between(0.0, 1.0));
   budget->add_option("--budget", command.budget, "device memory, such as 4GiB")
       ->type_name("SIZE")

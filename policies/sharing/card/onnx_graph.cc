@@ -131,7 +131,8 @@ Result<uint32_t> batch_of(const onnx::GraphProto& graph, std::optional<uint32_t>
   return wanted.value_or(1);
 }
 
-std::vector<std::string> close_dimensions(onnx::GraphProto& graph, uint32_t batch) {
+std::vector<std::string> close_dimensions(onnx::GraphProto& graph, uint32_t batch,
+                                          bool batch_is_told) {
   std::vector<std::string> guessed;
   size_t others = 0;
   for (auto& input : *graph.mutable_input()) {
@@ -141,6 +142,7 @@ std::vector<std::string> close_dimensions(onnx::GraphProto& graph, uint32_t batc
       if (shape.dim(i).has_dim_value() && shape.dim(i).dim_value() > 0) continue;
       const uint32_t size = i == 0 ? batch : 1;
       shape.mutable_dim(i)->set_dim_value(size);
+      if (i == 0 && batch_is_told) continue;
       if (guessed.size() < kMostGuessed)
         guessed.push_back(fmt::format("{}[{}] = {}", plain_name(input.name()), i, size));
       else

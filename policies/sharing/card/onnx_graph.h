@@ -22,6 +22,7 @@ Result<uint32_t> batch_of(const onnx::GraphProto& graph, std::optional<uint32_t>
 
 // Open dimensions of inputs get a size, and are told; of many only the first, with a count of the
 // others.
-std::vector<std::string> close_dimensions(onnx::GraphProto& graph, uint32_t batch);
+std::vector<std::string> close_dimensions(onnx::GraphProto& graph, uint32_t batch,
+                                          bool batch_is_told);
 
 }  // namespace tierpilot::sharing

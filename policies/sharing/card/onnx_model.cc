@@ -216,7 +216,7 @@ Result<ModelCard> describe_onnx(std::string_view bytes, const std::string& name,
   ModelCard card{.producer = plain_name(model.producer_name()), .batch = *batch};
   for (const auto& opset : model.opset_import())
     if (opset.domain().empty()) card.opset = opset.version();
-  card.guessed = close_dimensions(graph, *batch);
+  card.guessed = close_dimensions(graph, *batch, wanted_batch.has_value());
   infer_shapes(model);
   auto values = values_of(graph, name);
   if (!values) return tl::unexpected(values.error());

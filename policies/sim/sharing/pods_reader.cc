@@ -51,7 +51,19 @@ struct NodeColumns {
   std::optional<size_t> model;
 };
 
+// Some columns of both have the same names, and their figures would pass.
+Status is_list_of(const CsvTable& table, const char* what, const char* other,
+                  std::initializer_list<std::string_view> columns_of_other) {
+  if (!table.find(columns_of_other)) return {};
+  return fail(ErrorCode::kInvalid, fmt::format("trace {}: it is a list of {}, where one of {} is "
+                                               "wanted: were they given in the wrong order?",
+                                               table.place(), other, what));
+}
+
 Result<NodeColumns> node_columns(const CsvTable& table) {
+  if (auto right = is_list_of(table, "nodes", "pods", {"gpu_milli", "qos", "creation_time"});
+      !right)
+    return tl::unexpected(right.error());
   const auto cpu = table.require({"cpu_milli"});
   if (!cpu) return tl::unexpected(cpu.error());
   const auto memory = table.require({"memory_mib"});
@@ -109,6 +121,9 @@ struct PodColumns {
 };
 
 Result<PodColumns> pod_columns(const CsvTable& table) {
+  if (!table.find({"gpu_milli", "qos", "creation_time"}))
+    if (auto right = is_list_of(table, "pods", "nodes", {"sn", "model", "gpu_model"}); !right)
+      return tl::unexpected(right.error());
   const auto cpu = table.require({"cpu_milli"});
   if (!cpu) return tl::unexpected(cpu.error());
   const auto memory = table.require({"memory_mib"});

@@ -25,6 +25,7 @@ class Output:
         self._overwrite = overwrite
         self._kept = os.path.realpath(path)
         self._part = self._kept + ".part"
+        self._beside = os.path.splitext(self._kept)[0] + ".json"
         self._refuse_what_is_there()
         try:
             self._file = open(self._part, "a", newline="")
@@ -35,6 +36,12 @@ class Output:
         self._cells = csv.writer(self._file, lineterminator="\n")
 
     def _refuse_what_is_there(self):
+        if self._beside == self._kept:
+            raise OutputError(f"'{self.path}' ends with .json, as the description of the machine beside it will: "
+                              "name the table .csv")
+        if not self._overwrite and os.path.exists(self._beside):
+            raise OutputError(f"'{self._beside}' is there already, where the machine is to be described: "
+                              "name another table, or replace it with --overwrite")
         try:
             there = os.stat(self._kept).st_mode
         except OSError:
@@ -73,12 +80,11 @@ class Output:
 
     def keep(self, description):
         """The rows under their name, what is known of the machine beside them."""
-        beside = os.path.splitext(self._kept)[0] + ".json"
         try:
-            with open(beside + ".part", "w") as file:
+            with open(self._beside + ".part", "w") as file:
                 json.dump(description, file, indent=2)
                 file.write("\n")
-            os.replace(beside + ".part", beside)
+            os.replace(self._beside + ".part", self._beside)
             os.replace(self._part, self._kept)  # held until then: nobody else begins in it
             self._file.close()
         except OSError as error:

@@ -208,6 +208,20 @@ class Collect(unittest.TestCase):
         self.assertEqual(len(rows_of(out)), 1)
         self.assertEqual(sorted(os.listdir(self.folder.name)), ["t.csv", "t.json"])
 
+    def test_what_stands_where_the_machine_is_described_is_not_replaced(self):
+        words = ("--configurations", "1", "--architectures", "mlp")
+        with open(self.path("t.json"), "w") as file:
+            file.write("dear\n")
+        refused = collected(self.path("t.csv"), *words)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("t.json", refused.stderr)
+        refused = collected(self.path("u.json"), *words)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn(".csv", refused.stderr)
+        with open(self.path("t.json")) as file:
+            self.assertEqual(file.read(), "dear\n")
+        self.assertEqual(os.listdir(self.folder.name), ["t.json"])
+
     def test_of_two_at_once_with_one_table_the_second_is_refused(self):
         out = self.path("t.csv")
         first = begun(out, 3)

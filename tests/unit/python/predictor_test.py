@@ -157,6 +157,41 @@ class Predictor(unittest.TestCase):
         self.assertEqual(json.loads(self.card())["batch"], 4)
         self.assertIn("batch of 4", self.refused("model", "describe", self.path("relu.onnx"), "--batch", "4096"))
 
+    def test_training_writes_over_no_table_and_no_other_file(self):
+        with open(TABLE) as file:
+            rows = file.readlines()
+        table = self.written("t.csv", "".join(rows[:40]))
+        other = self.written("other.json", '{"dear": 1}')
+        self.assertIn("is one of the tables", self.refused("predictor", "train", "--data", table, "--out", table))
+        self.assertIn("no predictor", self.refused("predictor", "train", "--data", table, "--out", other))
+        for path, text in ((table, "".join(rows[:40])), (other, '{"dear": 1}')):
+            with open(path) as file:
+                self.assertEqual(file.read(), text)
+        out = self.path("p.json")
+        for _ in range(2):  # a predictor it replaces
+            self.assertIn(lab("predictor", "train", "--data", table, "--out", out).returncode, (0, 4))
+
+    def test_what_is_trained_on_few_architectures_says_so(self):
+        with open(TABLE) as file:
+            rows = file.readlines()
+        table = self.written("one.csv", "".join(rows[:2]))
+        said = lab("predictor", "train", "--data", table, "--out", self.path("p.json"))
+        self.assertEqual(said.returncode, 4, said.stderr)
+        self.assertIn("1 architectures", said.stderr)
+
+    def test_options_that_would_change_nothing_are_refused(self):
+        card = self.written("card.json", self.card())
+        for words in (("--host-speed", "2"), ("--gpu", "cores=5", "--cores", "2"), ("--gpu", "")):
+            said = lab("predictor", "predict", card, *words)
+            self.assertEqual(said.returncode, 2, words)
+
+    def test_sizes_that_nobody_knows_are_warned_of(self):
+        nodes = [node("MatMul", ["x", "w"], "z"), node("Relu", ["z"], "y")]
+        inputs = [tensor("x", FLOAT, 4, 784), tensor("w", FLOAT, 5, 10)]  # do not fit
+        said = lab("model", "describe", self.written("m.onnx", model(nodes, inputs, [tensor("y", FLOAT)])), "-j")
+        self.assertEqual(said.returncode, 4, said.stdout)
+        self.assertIn("are not known", said.stderr)
+
     def test_it_is_said_why_a_card_is_uncertain(self):
         branch = field(1, node("Relu", ["x"], "r")) + field(2, "b") + field(12, tensor("r", FLOAT, 1, 64))
         nodes = [node("If", ["c"], "z", body("then_branch", branch), body("else_branch", branch))]

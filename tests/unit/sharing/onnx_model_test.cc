@@ -24,7 +24,10 @@ TEST(OnnxModel, CountsWhatAPerceptronComputes) {
   EXPECT_EQ(products.flops, 16 * 2 * (8 * 4 + 4 * 2));
   EXPECT_EQ(card->operators.at("ReLU").flops, 64);
   EXPECT_EQ(card->activation_bytes, 4 * (64 + 64 + 32));
-  ASSERT_EQ(card->guessed.size(), 1U);  // the batch
+  EXPECT_FALSE(card->uncertain());
+  const auto guessed = describe(perceptron(), std::nullopt);
+  ASSERT_TRUE(guessed) << guessed.error().message;
+  EXPECT_EQ(guessed->guessed.size(), 1U) << "the batch, which nobody told";
   EXPECT_EQ(card_json(*card)["kind"], "model card");
 }
 

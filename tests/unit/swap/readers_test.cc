@@ -44,6 +44,7 @@ TEST(DtrLog, WhatIsBeforeTheStartIsSkipped) {
 TEST(DtrLog, RefusesWithPlaceAndCause) {
   const std::string start = kStart;
   expect_refused("", "has no line");
+  expect_refused(start, "no operators");
   expect_refused(start + "{", ":2: is not a JSON object");
   expect_refused(start + R"({"INSTRUCTION":"PIN","NAME":"x"})", "'PIN' is not an instruction");
   expect_refused(start + R"({"INSTRUCTION":"CONSTANT","NAME":"x"})", "ends before MEMORY of 'x'");

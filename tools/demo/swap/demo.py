@@ -130,6 +130,8 @@ def say_results(view, chosen, policies, largest_of_plain):
     view.say(f"\nBatch {chosen.batch} within {mib(chosen.budget)}; speed to that without a budget")
     for line in table(headers, rows):
         view.say(line)
+    if any(row["fits"] and row["largest_batch"] is None for row in policies):
+        view.say("-: no time was left to look for the largest batch, see --seconds")
 
 
 def demonstrate():

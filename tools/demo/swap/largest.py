@@ -27,7 +27,9 @@ class Search:
 
     def run(self, policy, fits, needs, fixed):
         """`fits` is a batch that is known to fit, or 0; it takes `needs` bytes, `fixed` of them
-        whatever the batch. The largest that was found to fit."""
+        whatever the batch. The largest that was found to fit; None: there was no time to look for it."""
+        if self.deadline.passed():
+            return None
         fails = None if fits else self.options.batch
         for _ in range(_MOST_TRIES):
             batch = self._next(fits, fails, needs, fixed)

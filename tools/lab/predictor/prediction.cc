@@ -102,8 +102,15 @@ void add_prediction(CLI::App& predictor, Context& context) {
                    "on a GPU: one that was measured, by name, or its features as NAME=VALUE,... "
                    "with cores, sm_clock_mhz, memory_clock_mhz, bus_width_bits, "
                    "compute_capability, memory_bytes")
-      ->type_name("NAME|FEATURES");
-  command->add_option("--cores", given->cores, "of the unit that it runs on")
+      ->type_name("NAME|FEATURES")
+      ->check([](const std::string& text) {
+        return text.empty() ? std::string("names no GPU") : std::string();
+      });
+  auto* const gpu = command->get_option("--gpu");
+  command
+      ->add_option("--cores", given->cores,
+                   "of the unit that it runs on; jobs of one thread use one")
+      ->excludes(gpu)
       ->check(number_between(0.001, 4096.0))
       ->type_name("N")
       ->capture_default_str();
@@ -117,6 +124,7 @@ void add_prediction(CLI::App& predictor, Context& context) {
   command
       ->add_option("--host-speed", given->host_speed,
                    "of a core beside the GPU, against those of the machines that were measured")
+      ->needs(gpu)
       ->check(number_between(0.25, 4.0))
       ->type_name("X")
       ->capture_default_str();

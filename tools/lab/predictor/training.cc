@@ -134,7 +134,43 @@ ordered_json described(const JobModel& model, const Measured& measured, const st
   return value;
 }
 
+// What was measured is not written over, nor any other file that is no predictor.
+Status may_be_written(const Arguments& given) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(given.out, ignored)) return {};
+  for (const auto& path : given.data)
+    if (std::filesystem::equivalent(path, given.out, ignored))
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("'{}' is one of the tables: name another --out", given.out));
+  if (!read_job_model_file(given.out))
+    return fail(ErrorCode::kConflict,
+                fmt::format("'{}' is there already and is no predictor: name another --out, or "
+                            "remove it",
+                            given.out));
+  return {};
+}
+
+// Predictions from few architectures are far off for others, and by how much nobody can tell.
+constexpr size_t kFewArchitectures = 5;
+
+std::vector<std::string> warnings_about(const Measured& measured) {
+  std::vector<std::string> warnings;
+  if (measured.skipped > 0) warnings.push_back("rows were skipped: " + measured.first_skipped);
+  for (const auto& [rows, engine] :
+       {std::pair(&measured.cores, "cores"), std::pair(&measured.gpus, "GPUs")}) {
+    std::set<std::string> architectures;
+    for (const auto& row : *rows) architectures.insert(row.architecture);
+    if (!rows->empty() && architectures.size() < kFewArchitectures)
+      warnings.push_back(fmt::format(
+          "on {} only {} architectures were measured: how far it is off for others is not known, "
+          "and what it says is at most so much may be far too little",
+          engine, architectures.size()));
+  }
+  return warnings;
+}
+
 int train(const Context& context, const Arguments& given) {
+  if (auto may = may_be_written(given); !may) return print_error(context.output, may.error());
   Measured measured;
   for (const auto& path : given.data)
     if (auto added = add_table(path, measured); !added)
@@ -150,10 +186,8 @@ int train(const Context& context, const Arguments& given) {
   if (!file.flush())
     return print_error(context.output,
                        fail_errno(errno, fmt::format("'{}' cannot be written", given.out)).value());
-  std::vector<std::string> warnings;
-  if (measured.skipped > 0) warnings.push_back("rows were skipped: " + measured.first_skipped);
   return print(context.output, described(*model, measured, given.out),
-               {{.rows = "", .columns = kTrained}}, warnings);
+               {{.rows = "", .columns = kTrained}}, warnings_about(measured));
 }
 
 }  // namespace

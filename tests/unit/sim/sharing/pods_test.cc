@@ -22,6 +22,19 @@ class Pods : public testing::Test {
 constexpr const char* kNodes =
     "sn,cpu_milli,memory_mib,gpu,model\na,8000,1024,2,T4\nb,4000,512,0,\n";
 
+TEST_F(Pods, ListsInTheWrongOrderAreRefused) {
+  const std::string pods = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,qos\np,1000,64,1,300,BE\n";
+  ASSERT_TRUE(read(pods, kNodes));
+  for (const auto& [first, second] :
+       {std::pair(std::string(kNodes), pods), std::pair(std::string(kNodes), std::string(kNodes)),
+        std::pair(pods, pods)}) {
+    const auto trace = read(first, second);
+    ASSERT_FALSE(trace);
+    EXPECT_NE(trace.error().message.find("wrong order"), std::string::npos)
+        << trace.error().message;
+  }
+}
+
 TEST_F(Pods, ReadsSharesModelsAndClasses) {
   const auto trace = read(
       "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,creation_time,deletion_time,"
