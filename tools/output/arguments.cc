@@ -1,8 +1,10 @@
 #include "tools/output/arguments.h"
 
 #include <fmt/format.h>
+#include <sys/types.h>
 
 #include <CLI/CLI.hpp>
+#include <limits>
 #include <ostream>
 #include <string_view>
 
@@ -85,9 +87,8 @@ CLI::Validator whole_number() {
 
 CLI::Validator process_number() {
   return {[](std::string& text) {
-            constexpr size_t kMostDigits = 9;  // all of them fit a pid_t
-            const bool is_one = is_whole_number(text) && text.size() <= kMostDigits &&
-                                text.find_first_not_of('0') != text.npos;
+            const int64_t number = is_whole_number(text) ? std::stoll(text) : 0;
+            const bool is_one = number > 0 && number <= std::numeric_limits<pid_t>::max();
             return is_one ? std::string() : fmt::format("{} is no number of a process", text);
           },
           "NUMBER"};

@@ -107,7 +107,8 @@ class Collect(unittest.TestCase):
     def train_and_test_on(self, out):
         predictor = self.path("p.json")
         trained = lab("-j", "predictor", "train", "--data", out, "--out", predictor)
-        self.assertEqual(trained.returncode, 0, trained.stderr)
+        self.assertEqual(trained.returncode, 4, trained.stderr)
+        self.assertIn("2 architectures", trained.stdout)
         self.assertEqual(json.loads(trained.stdout)["configurations"], 2)
         with open(predictor, "rb") as file:
             first = file.read()
@@ -363,7 +364,9 @@ class Collect(unittest.TestCase):
                 card = json.loads(said.stdout)
                 self.assertEqual((card["unknown_shapes"], card["unknown_operators"]), (0, {}), name)
                 self.assertEqual(card["batch"], 3, name)
-                self.assertEqual(card["uncertain"], bool(open_sizes), name)
+                self.assertFalse(card["uncertain"], name)
+                guessed = json.loads(lab("-j", "model", "describe", file).stdout)
+                self.assertEqual(guessed["uncertain"], bool(open_sizes), name)
 
     def test_says_what_is_wrong(self):
         unknown = collected(self.path("t.csv"), "--architectures", "cathedral")
