@@ -11,7 +11,7 @@ constexpr size_t kMostSegments = 1'000'000;  // of a step: of more nothing is kn
 
 bool StepSegments::begin(uint64_t place, int64_t input_bytes, int64_t computed_ns) {
   if (inside_ || segments_.size() >= kMostSegments) return false;
-  const bool again = learner_.begin(place);
+  const bool again = again_ = learner_.begin(place);
   recomputed_ += again;
   ++begun_;
   inside_ = true;
@@ -26,6 +26,9 @@ void StepSegments::end(bool possible, int64_t computed_ns) {
   segment.compute_ns = std::max<int64_t>(computed_ns - began_ns_, 0);
   segment.freed_bytes = std::max<int64_t>(segment.freed_bytes, 0);
   segment.possible = possible;
+  if (possible || !again_) return;
+  --recomputed_;
+  learner_.forbid(segment.place);
 }
 
 void StepSegments::saved(int64_t bytes) {

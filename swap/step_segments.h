@@ -40,7 +40,7 @@ class StepSegments {
   SegmentLearner learner_;
   std::vector<Segment> segments_;
   int64_t began_ns_ = 0;
-  bool inside_ = false;
+  bool inside_ = false, again_ = false;  // a segment, that is to be computed again
   int64_t begun_ = 0, recomputed_ = 0;
 };
 

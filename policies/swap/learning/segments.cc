@@ -79,6 +79,10 @@ bool SegmentLearner::begin(uint64_t place) {
   return found != known_->again.end() && found->second;
 }
 
+void SegmentLearner::forbid(uint64_t place) {
+  if (known_) known_->again[place] = false;
+}
+
 // Where others used the machine meanwhile, another step tells more; none does once the way with
 // recomputation was tried, or settled by another run.
 bool SegmentLearner::tells_more(const Known& known, const SegmentedStep& step, bool first) const {

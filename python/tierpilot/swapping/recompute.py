@@ -49,7 +49,9 @@ class Recomputed:
         self._state.keep_means()
         leaves, self._shape = tree_flatten(inputs)
         # The same tensor twice is the same again: some layers ask.
-        given = {id(leaf): (keep(leaf), leaf.requires_grad) for leaf in leaves if isinstance(leaf, torch.Tensor)}
+        given = {
+            id(leaf): (keep(leaf), leaf.requires_grad, leaf.is_leaf) for leaf in leaves if isinstance(leaf, torch.Tensor)
+        }
         self._order = [(id(leaf), None) if id(leaf) in given else (None, leaf) for leaf in leaves]
         self._inputs = given
         self._makers = {id(leaf.grad_fn): leaf.grad_fn for leaf in leaves if isinstance(leaf, torch.Tensor)}
@@ -94,9 +96,7 @@ class Recomputed:
                 "time: to compute it again would give something else; train without recompute"
             )
         self._state.check()
-        again = {
-            number: kept.get().detach().requires_grad_(wanted) for number, (kept, wanted) in self._inputs.items()
-        }
+        again = {number: _as_it_was(*given) for number, given in self._inputs.items()}
         leaves = [given if number is None else again[number] for number, given in self._order]
         inputs, named = tree_unflatten(leaves, self._shape)
         random = random_states() if self._random else {}
@@ -133,6 +133,14 @@ class Recomputed:
         finally:
             _here.depth -= 1
             set_random_states({generator: random[generator] for generator in self._random})
+
+
+def _as_it_was(kept, wanted, leaf):
+    tensor = kept.get().detach().requires_grad_(wanted)
+    if leaf:
+        return tensor
+    with torch.enable_grad():
+        return tensor.view_as(tensor)  # of leaves autocast keeps its casts, of others it does not
 
 
 def _look(tensor):

@@ -26,8 +26,8 @@ class Untouched:
 
     def __init__(self, tensor):
         self.version = tensor._version
-        # Detached: with its grad_fn it would hold what holds it.
-        self.tensor = tensor.detach()
+        # Detached: with its grad_fn it would hold what holds it. A parameter has none, and may get other data.
+        self.tensor = tensor if tensor.is_leaf and tensor.requires_grad else tensor.detach()
 
     def get(self):
         if self.tensor._version != self.version:

@@ -65,23 +65,54 @@ class Segments:
         self._run = run
         self._met = weakref.WeakSet()
         self._modules = weakref.WeakKeyDictionary()  # to its name
-        self._runs = weakref.WeakKeyDictionary()  # sequence to [(begin, end, name)]
+        self._runs = weakref.WeakKeyDictionary()  # sequence to (its length, [(begin, end, name)])
+        self._meeting = threading.Lock()
         self._busy = threading.Lock()  # one at a time, none within another
         self.seen = set()  # places that have run
-        self.never = set()  # those of them that changed what they read
+        self.never = set()  # those of them that changed what they read, or whose program did
+        self._given = {}  # place to (its counter, version) of each tensor that it was given last
 
     def meet(self, model):
         """From now on the model's blocks are segments."""
         if model in self._met:
             return
-        self._met.add(model)
-        for number, block in enumerate(blocks_of(model)):
-            name = type(model).__name__, number
-            if isinstance(block, tuple):
-                sequence, begin, end = block
-                self._runs.setdefault(sequence, []).append((begin, end, name))
-            else:
-                self._modules[block] = name
+        with self._meeting:
+            # A sequence may be in several models, and in several places of one: its layers run once.
+            runs = {}
+            for number, block in enumerate(blocks_of(model)):
+                name = type(model).__name__, number
+                if isinstance(block, tuple):
+                    sequence, begin, end = block
+                    runs.setdefault(sequence, {}).setdefault(begin, (begin, end, name))
+                else:
+                    self._modules.setdefault(block, name)
+            for sequence, by_begin in runs.items():
+                self._runs.setdefault(sequence, (len(sequence), list(by_begin.values())))
+            self._met.add(model)
+
+    def _runs_of(self, sequence):
+        length, runs = self._runs.get(sequence, (0, ()))
+        if not runs or length == len(sequence):
+            return runs
+        # It was changed since.
+        found = []
+        _divide(sequence, found)
+        kind, length = runs[0][2][0].partition(":")[0], len(sequence)
+        own = [block[1:] for block in found if isinstance(block, tuple) and block[0] is sequence]
+        runs = [(begin, end, (f"{kind}:{length}", number)) for number, (begin, end) in enumerate(own)]
+        with self._meeting:
+            self._runs[sequence] = length, runs
+        return runs
+
+    def keeps_nothing_of(self, place, tensors):
+        """It was not recomputed: whoever changes its inputs now, as `x += block(x)` does, may."""
+        self._given[place] = [(_counter_of(tensor), tensor._version) for tensor in tensors]
+
+    def look_again(self):
+        """Whether that happened, when a backward pass begins: optimisers change what they read, too."""
+        given, self._given = self._given, {}
+        self.never.update(place for place, tensors in given.items()
+                          if any(counter._version != version for counter, version in tensors))
 
     def call(self, module, work, inputs, named):
         name = self._modules.get(module)
@@ -91,7 +122,7 @@ class Segments:
 
     def sequence(self, module, given, original):
         """The forward pass of a Sequential; `original` where it has no runs of layers."""
-        runs = self._runs.get(module)
+        runs = self._runs_of(module)
         if not runs:
             return original(module, given)
         parts, at = list(module), 0
@@ -112,6 +143,13 @@ class Segments:
             return self._run(name, modules, work, inputs, named)
         finally:
             self._busy.release()
+
+
+def _counter_of(tensor):
+    """What shares the counter of its versions, and holds none of its memory."""
+    counter = tensor.detach()
+    counter.data = counter.new_empty(0)
+    return counter
 
 
 def _chain(parts):

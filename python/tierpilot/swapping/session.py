@@ -158,6 +158,8 @@ class Swap(Book):
             else:
                 made = work(*inputs, **named)
                 possible = able and state.unchanged()
+                if possible:
+                    self._segments.keeps_nothing_of(place, tensors)
             if able and not possible:
                 never.add(place)
         finally:
@@ -212,6 +214,8 @@ class Swap(Book):
 
     def _begin_backward(self):
         self._end_awaited = True
+        if self._segments:
+            self._segments.look_again()
         try:
             # The last ones that it uses end behind the last hook.
             torch.autograd.Variable._execution_engine.queue_callback(self._end_backward)
@@ -334,8 +338,9 @@ class Swap(Book):
         self._core = begun  # last, as an interrupt may come before
 
     def _open(self, tensor=None):
-        if self._core is None:
-            self._begin_core(tensor)
+        with self._lock:  # several threads may come first
+            if self._core is None:
+                self._begin_core(tensor)
         if not self._told:
             self._told = True
             self._warn()

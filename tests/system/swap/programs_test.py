@@ -263,6 +263,33 @@ print(model[0].weight.grad.sum().item(), sys.argv[1:])
         self.assertRegex(swapped.stderr, "report cannot be written: .*No such file.*none/report")
         self.assertNotIn("Traceback", swapped.stderr)
 
+    def test_a_script_whose_threads_are_the_first_to_train(self):
+        self.SCRIPT = """
+import threading, torch
+torch.set_num_threads(1)
+torch.manual_seed(0)
+models = [torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.Tanh(), torch.nn.Linear(256, 256)) for _ in range(3)]
+begin, trained = threading.Barrier(3), []
+def train(model):
+    optimiser = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
+    begin.wait()
+    for step in range(8):
+        optimiser.zero_grad()
+        model(torch.full((256, 256), step / 10)).square().mean().backward()
+        optimiser.step()
+    trained.append(model)
+threads = [threading.Thread(target=train, args=(model,)) for model in models]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(len(trained), [p.sum().item() for model in models for p in model.parameters()])
+"""
+        plain = self.run_it()
+        swapped = self.run_it(
+            PROGRAM, "run", "--budget", "1MiB", "--policy", "swap-all", "--states", "--tiers", "memory=256MiB", "--"
+        )
+        self.assertEqual(swapped.returncode, 0, swapped.stderr)
+        self.assertEqual(swapped.stdout, plain.stdout, swapped.stderr)
+
     def test_a_script_whose_layers_are_computed_again(self):
         plain = self.run_it()
         with tempfile.NamedTemporaryFile() as report:

@@ -15,6 +15,19 @@ from torch.nn.utils import stateless
 
 
 class RandomNumbers(Changes):
+    def test_inputs_that_the_program_changes_afterwards(self):
+        class Net(nn.Sequential):
+            def forward(self, x):
+                x = x * 1
+                for each in self:
+                    x += each(x)
+                return x
+
+        def residual():
+            return Net(*[nn.Sequential(nn.ReLU(), nn.Linear(WIDTH, WIDTH)) for _ in range(BLOCKS)])
+
+        self.same_as_plain(residual, NONE)
+
     def test_those_of_python_are_drawn_again(self):
         self.same_as_plain(block(lambda self, hidden: random.random()), ALL)
 
