@@ -16,6 +16,7 @@
 #include "policies/swap/learning/choice.h"
 #include "swap/tiers/tier_list.h"
 #include "tools/output/arguments.h"
+#include "tools/output/python_command.h"
 
 namespace {
 
@@ -83,38 +84,6 @@ std::string file_fault(const std::string& said, bool replaced) {
   const bool usable = fs::exists(there) && !replaced ? access(path.c_str(), W_OK) == 0
                                                      : access(folder.c_str(), W_OK | X_OK) == 0;
   return usable ? "" : fmt::format("'{}' cannot be written: {}", said, std::strerror(errno));
-}
-
-// What a word of Python's command line is: options, one whose value follows, the program, or what
-// shuts the environment out.
-enum class Word { kOptions, kWithValue, kProgram, kIsolates };
-
-Word word_of(std::string_view word) {
-  if (word.size() < 2 || word[0] != '-') return Word::kProgram;
-  if (word[1] == '-') return word == "--" ? Word::kProgram : Word::kOptions;
-  for (size_t i = 1; i < word.size(); ++i) {
-    if (word[i] == 'E' || word[i] == 'I') return Word::kIsolates;
-    if (word[i] == 'c' || word[i] == 'm') return Word::kProgram;
-    if (word[i] == 'W' || word[i] == 'X')
-      return i + 1 == word.size() ? Word::kWithValue : Word::kOptions;
-  }
-  return Word::kOptions;
-}
-
-// "python3 -E" and "-I" leave out what brings swapping into a program.
-Status check_python(const std::vector<std::string>& command) {
-  if (!fs::path(command.front()).filename().string().starts_with("python")) return {};
-  for (size_t i = 1; i < command.size(); ++i) {
-    const auto word = word_of(command[i]);
-    if (word == Word::kProgram) break;
-    if (word == Word::kWithValue) ++i;
-    if (word == Word::kIsolates)
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("with '{}' Python leaves PYTHONPATH out, and nothing would swap: run "
-                              "the program without it, or use tierpilot.swap in it",
-                              command[i]));
-  }
-  return {};
 }
 
 int run(const Output& output, const Options& options) {
@@ -212,7 +181,7 @@ CLI::App* add_run(CLI::App& app, Options& options) {
       throw CLI::ValidationError(
           "there is no budget: say --budget SIZE, or set TIERPILOT_SWAP_BUDGET, which a task with "
           "--memory and --swap-room has");
-    if (const auto status = check_python(options.command); !status)
+    if (const auto status = reads_pythonpath(options.command); !status)
       throw CLI::ValidationError(status.error().message);
   });
   return run;

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "policies/swap/readers.h"
+#include "tools/output/python_command.h"
 
 namespace tierpilot::tiertool {
 namespace {
@@ -102,6 +103,8 @@ Status put_in_place(const fs::path& recorded, const fs::path& log, const RecordC
 }
 
 int record(const Context& context, const RecordCommand& command) {
+  if (const auto reads = reads_pythonpath(command.command); !reads)
+    return print_error(context.output, reads.error());
   const auto boot = python_boot();
   if (!boot) return print_error(context.output, boot.error());
   const auto place = place_of(command.log);
@@ -112,7 +115,10 @@ int record(const Context& context, const RecordCommand& command) {
   const auto code = run(command);
   if (!code) return print_error(context.output, code.error());
   const auto placed = put_in_place(recorded, log, command, *code);
-  if (!placed) return print_error(context.output, placed.error());
+  if (!placed) {
+    const int said = print_error(context.output, placed.error());
+    return *code != 0 ? *code : said;
+  }
   const auto graph = swap::read_dtr_log(log);
   if (!graph) return print_error(context.output, graph.error());
   const auto base = swap::baseline(*graph);

@@ -179,6 +179,8 @@ class Record(unittest.TestCase):
 
     def test_its_end_is_the_programs(self):
         self.assertEqual(self.record(PROGRAM + "\nraise SystemExit(7)").returncode, 7)
+        self.assertEqual(self.record("raise SystemExit(9)").returncode, 9, "also where no step was recorded")
+        self.assertEqual(self.record("pass").returncode, 3)
         missing = run(TIERTOOL, "swap", "record", "--log", self.log, "--", "/no/such/program")
         self.assertNotEqual(missing.returncode, 0)
         self.assertIn("/no/such/program", missing.stderr)
