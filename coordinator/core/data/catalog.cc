@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "base/log.h"
 
 namespace tierpilot {
 namespace {
@@ -52,6 +55,13 @@ bool is_held(const Catalog::Entry& entry, const ReplicaState& replica) {
 
 }  // namespace
 
+bool is_dataset_name(const std::string& name) {
+  return !name.empty() && name.size() <= 128 && name.front() != '.' &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return std::isalnum(c) || c == '-' || c == '_' || c == '.';
+         });
+}
+
 Dataset Catalog::Entry::told() const {
   Dataset told = dataset;
   if (!on_disk) return told;
@@ -90,9 +100,11 @@ Catalog::Entry& Catalog::put(Dataset dataset) {
   entry.dataset = std::move(dataset);
   // Its home has told of it already; so may have a node that was asked before, and was too late.
   if (told)
-    for (const auto& [node, state] : told.mapped())
+    for (const auto& [node, state] : told.mapped()) {
+      --strays_of_[node].names;
       if (state.version == entry.dataset.version && !has_other_bytes(entry, state))
         entry.replicas[node] = state;
+    }
   return entry;
 }
 
@@ -108,16 +120,11 @@ void Catalog::end_removal(const std::string& name, bool removed) {
 bool Catalog::apply(const std::string& node, const std::string& name, const ReplicaState& state) {
   auto* entry = find(name);
   if (const auto leaving = leaving_.find(name); leaving != leaving_.end()) entry = &leaving->second;
+  const bool held = state.in_fast || state.in_slow;
   if (!entry) {
-    const bool held = state.in_fast || state.in_slow;
-    if (held)
-      strays_[name][node] = state;
-    else if (const auto known = strays_.find(name);
-             known != strays_.end() && known->second.erase(node) && known->second.empty())
-      strays_.erase(known);
+    held ? put_stray(node, name, state) : remove_stray(node, name);
     return held;
   }
-  const bool held = state.in_fast || state.in_slow;
   if (!held) note_gone(*entry, node, state);
   apply_to_stored(*entry, node, state);
   if (apply_to_next(*entry, node, state)) return false;
@@ -131,6 +138,33 @@ bool Catalog::apply(const std::string& node, const std::string& name, const Repl
   known = state;
   known.damaged |= still_damaged;
   return false;
+}
+
+// A node may tell of what it likes, and the memory is not its own.
+void Catalog::put_stray(const std::string& node, const std::string& name,
+                        const ReplicaState& state) {
+  if (!is_dataset_name(name)) return;
+  auto& of_node = strays_of_[node];
+  const auto known = strays_.find(name);
+  if (known == strays_.end() || !known->second.contains(node)) {
+    if (of_node.names >= kMostStrays) {
+      if (!std::exchange(of_node.were_too_many, true))
+        spdlog::warn(
+            "node '{}' holds more than {} datasets that are in no catalog: no more of "
+            "them are known",
+            node, kMostStrays);
+      return;
+    }
+    ++of_node.names;
+  }
+  strays_[name][node] = state;
+}
+
+void Catalog::remove_stray(const std::string& node, const std::string& name) {
+  const auto known = strays_.find(name);
+  if (known == strays_.end() || !known->second.erase(node)) return;
+  if (known->second.empty()) strays_.erase(known);
+  --strays_of_[node].names;
 }
 
 bool Catalog::learns_digest(const std::string& node, const std::string& name,
@@ -153,6 +187,7 @@ std::set<std::string> Catalog::strays(const std::string& name) const {
 }
 
 void Catalog::forget_node(const std::string& node) {
+  strays_of_.erase(node);
   for (auto& [name, nodes] : strays_) nodes.erase(node);
   std::erase_if(strays_, [](const auto& stray) { return stray.second.empty(); });
   for (auto* entries : {&entries_, &leaving_})

@@ -65,6 +65,8 @@ class Catalog {
   // Nodes that hold a dataset of this name, which is not in the catalog: it was made or dropped
   // while the coordinator, its disk or the connection failed.
   std::set<std::string> strays(const std::string& name) const;
+  // Of one node; of more than that nothing is known.
+  static constexpr size_t kMostStrays = 100'000;
   size_t stray_names() const { return strays_.size(); }
   // The node is away: nothing can be had from it.
   void forget_node(const std::string& node);
@@ -86,9 +88,21 @@ class Catalog {
   void remove_user(const Task& task);
 
  private:
+  struct StraysOfNode {
+    size_t names = 0;
+    bool were_too_many = false;
+  };
+
+  void put_stray(const std::string& node, const std::string& name, const ReplicaState& state);
+  void remove_stray(const std::string& node, const std::string& name);
+
   std::map<std::string, Entry> entries_;
   std::map<std::string, Entry> leaving_;
   std::map<std::string, std::map<std::string, ReplicaState>> strays_;  // by name and node
+  std::map<std::string, StraysOfNode> strays_of_;                      // by node
 };
+
+// Letters, digits, '.', '-' and '_', not starting with '.', at most 128 bytes.
+bool is_dataset_name(const std::string& name);
 
 }  // namespace tierpilot

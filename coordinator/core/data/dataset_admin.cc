@@ -31,13 +31,6 @@ std::string describe(const DatasetSource& source) {
 
 }  // namespace
 
-bool is_dataset_name(const std::string& name) {
-  return !name.empty() && name.size() <= 128 && name.front() != '.' &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) {
-           return std::isalnum(c) || c == '-' || c == '_' || c == '.';
-         });
-}
-
 Result<NodeRecord*> DatasetAdmin::choose_node(const std::string& wanted) {
   if (!wanted.empty()) {
     auto* node = state_.registry.find(wanted);

@@ -54,7 +54,4 @@ class DatasetAdmin {
   std::map<std::string, size_t> adding_;                  // who waits for copies, by dataset
 };
 
-// Letters, digits, '.', '-' and '_', not starting with '.', at most 128 bytes.
-bool is_dataset_name(const std::string& name);
-
 }  // namespace tierpilot
