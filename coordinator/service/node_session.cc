@@ -57,6 +57,7 @@ kj::Promise<void> NodeSession::update(UpdateContext context) {
 
   auto progress = std::make_shared<Progress>();
   for (const auto event : context.getParams().getEvents()) apply(event, progress);
+  Membership::told(*node, context.getParams().getEvents().size());
   for (const auto report : context.getParams().getJobs()) {
     const auto attempt = read_attempt(report.getAttempt());
     const auto* task = core_.state.tasks.find(attempt.task);

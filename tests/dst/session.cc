@@ -121,6 +121,7 @@ void Session::update(const std::vector<agent::Event>& events, Answer answer) {
   progress->answer = std::move(answer);
   ++progress->open;  // not before all of them were looked at
   for (const auto& event : events) apply(event, progress);
+  Membership::told(**node, events.size());
   core_.dispatcher.pump();
   if (--progress->open == 0) return tell(progress);
   const int64_t patience_ms = std::max<int64_t>(core_.state.settings.lease_ms / 8, 50);

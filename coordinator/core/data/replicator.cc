@@ -55,7 +55,7 @@ void Replicator::look_at(const Catalog::Entry& entry, int64_t now_ns) {
   // where it was made: then what others happen to have of it is to stay.
   if (entry.dataset.replicas < 2) {
     const auto* home = state_.registry.find(entry.dataset.home);
-    const bool lost = kept == 0 && home && home->can_be_asked();
+    const bool lost = kept == 0 && home && home->can_be_asked() && home->has_told_all;
     if (lost && !orders_.is_under_way(entry.dataset.name)) order_copy(entry);
     // The copy that was made then is the home once the old one's node is gone.
     if (kept > 0) move_home(entry);

@@ -96,6 +96,7 @@ Result<Membership::Ticket> Membership::join(
       },
       nullptr);
   state_.catalog.forget_node(facts.name);
+  node.has_told_all = replicas.size() < kReplicasInRegistration;
   const auto owed = ask_for_owed_drops(node, replicas);
   for (const auto& [dataset, replica] : replicas)
     if (!owed.contains(dataset)) replica_changed(facts.name, dataset, replica);
@@ -148,7 +149,7 @@ std::set<std::string> Membership::ask_for_owed_drops(
   auto gone = owed;
   for (const auto& [dataset, replica] : replicas) gone.erase(dataset);
   // Of a node with more than fits here the rest is told later, and not as what is gone.
-  if (replicas.size() < kReplicasInRegistration) owes_no_more(node.facts.name, gone);
+  if (node.has_told_all) owes_no_more(node.facts.name, gone);
   return owed;
 }
 
@@ -218,6 +219,10 @@ void Membership::says_unhealthy(const NodeRecord& node,
   for (const auto& [unit, reason] : state_.units.say_unhealthy(node.facts.name, std::move(by_unit)))
     note(state_, node.facts.name, reason.empty() ? "a unit is well again" : "a unit is unhealthy",
          reason.empty() ? unit : fmt::format("{}: {}", unit, reason));
+}
+
+void Membership::told(NodeRecord& node, size_t events) {
+  if (events < kEventsInUpdate) node.has_told_all = true;
 }
 
 void Membership::replica_changed(const std::string& node, const std::string& dataset,

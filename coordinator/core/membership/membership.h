@@ -37,6 +37,8 @@ class Membership {
   void says(NodeRecord& node, const std::string& takes_none);
   // And which of its units are to get no new work, by what follows the node in their names.
   void says_unhealthy(const NodeRecord& node, const std::map<std::string, std::string>& reasons);
+  // So many events, which were all that it had to tell if they are fewer than fit an update.
+  static void told(NodeRecord& node, size_t events);
   void replica_changed(const std::string& node, const std::string& dataset,
                        const ReplicaState& replica);
   // Gives up the nodes whose lease has passed, and ends pauses.

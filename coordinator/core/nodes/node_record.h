@@ -91,6 +91,8 @@ struct NodeRecord {
   NodeOrder order;
   std::string takes_none;  // why, as the node says; empty: it takes tasks
   bool has_left = false;   // its daemon said that it ends, and no other has joined since
+  // What it holds; of one with more than fits its registration the rest follows.
+  bool has_told_all = true;
 
   // As it is shown.
   const char* life_name() const {

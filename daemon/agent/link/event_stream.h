@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "daemon/agent/node/model.h"
+#include "model/registration.h"
 
 namespace tierpilot::agent {
 
 // Owned by the event loop's thread.
 class EventStream {
  public:
-  static constexpr size_t kBatchEvents = 128;
+  static constexpr size_t kBatchEvents = kEventsInUpdate;
 
   // `on_pending` is called when an event was added.
   explicit EventStream(std::function<void()> on_pending = {})

@@ -4,6 +4,7 @@
 
 #include "coordinator/core/data/dataset_check.h"
 #include "coordinator/core/data/replicator.h"
+#include "model/registration.h"
 #include "tests/unit/coordinator/core_fixture.h"
 
 namespace tierpilot::testing {
@@ -17,12 +18,21 @@ constexpr ContentDigest kContent{0, 5};
 
 class ReplicatorTest : public CoreTest {
  protected:
-  // On `n`, to be kept by two nodes.
-  void add_for_two() {
+  void join_both() {
     n = join("n");
     n->made = kContent;
     m = join("m");
     for (const auto* name : {"n", "m"}) state_->registry.find(name)->slow_free_bytes = 1 << 20;
+  }
+  // On `n`, and `m` happens to have it.
+  void add_for_one() {
+    join_both();
+    ASSERT_NO_FATAL_FAILURE(add_dataset("d", 4096, "n"));
+    membership_->replica_changed("m", "d", {1, 4096, true, false, false, kContent});
+  }
+  // On `n`, to be kept by two nodes.
+  void add_for_two() {
+    join_both();
     std::optional<Result<Dataset>> made;
     datasets_->add(
         "", "d", ZeroSource{4096}, "n", [&](auto told) { made = std::move(told); }, 2);
@@ -40,6 +50,24 @@ class ReplicatorTest : public CoreTest {
   void tells(const std::string& node, bool kept) {
     membership_->replica_changed(node, "d", {1, 4096, false, kept, kept, kContent});
   }
+  static std::pair<std::string, ReplicaState> kept_copy(const std::string& dataset = "d") {
+    return {dataset, {1, 4096, false, true, true, kContent}};
+  }
+  std::shared_ptr<FakeNode> come_back(const std::string& name,
+                                      std::vector<std::pair<std::string, ReplicaState>> replicas) {
+    auto link = std::make_shared<FakeNode>();
+    EXPECT_TRUE(membership_->join(facts(name), link, replicas, {}));
+    state_->registry.find(name)->slow_free_bytes = 1 << 20;
+    return link;
+  }
+  void restart_with_grace() {
+    flush();
+    orders_.reset();
+    replicator_.reset();
+    settings_.replica_grace_ms = kGraceMs;
+    restart();
+  }
+  void pass_ms(int64_t ms) { clock_.advance_ns(ms * 1'000'000); }
   std::optional<DatasetCheck> check(bool repair) {
     DatasetChecker checker(*state_);
     std::optional<DatasetCheck> result;
@@ -52,6 +80,8 @@ class ReplicatorTest : public CoreTest {
       for (auto& [need, done] : std::exchange(node->keeps, {})) done({});
     return result;
   }
+
+  static constexpr int64_t kGraceMs = 60'000;
 
   std::shared_ptr<FakeNode> n, m;
   std::string state = "good";
@@ -178,12 +208,8 @@ TEST_F(ReplicatorTest, WhoAsksForARepairDoesNotWaitForANodeToComeBack) {
 
 TEST_F(ReplicatorTest, AfterARestartAHomeThatHasNotJoinedYetIsNotLost) {
   ASSERT_NO_FATAL_FAILURE(add_for_two());
-  flush();
-  replicator_.reset();
-  restart();
-  auto back = std::make_shared<FakeNode>();
-  ASSERT_TRUE(
-      membership_->join(facts("m"), back, {{"d", {1, 4096, false, true, true, kContent}}}, {}));
+  restart_with_grace();
+  m = come_back("m", {kept_copy()});
   look();
   EXPECT_EQ(state_->catalog.find("d")->dataset.home, "n");
   clock_.advance_ns(settings_.lease_ms * 1'000'000);
@@ -234,12 +260,7 @@ TEST_F(ReplicatorTest, DamagedCopiesAreToldOfAndMadeAnew) {
 }
 
 TEST_F(ReplicatorTest, WhatOthersHaveIsKeptOnceTheOnlyHomeIsDamaged) {
-  n = join("n");
-  n->made = kContent;
-  m = join("m");
-  for (const auto* name : {"n", "m"}) state_->registry.find(name)->slow_free_bytes = 1 << 20;
-  add_dataset("d", 4096, "n");
-  membership_->replica_changed("m", "d", {1, 4096, true, false, false, kContent});
+  ASSERT_NO_FATAL_FAILURE(add_for_one());
   look();
   EXPECT_THAT(m->keeps, IsEmpty());
   membership_->replica_changed("n", "d", {1, 4096, false, false, false, kContent, true});
@@ -247,6 +268,28 @@ TEST_F(ReplicatorTest, WhatOthersHaveIsKeptOnceTheOnlyHomeIsDamaged) {
   EXPECT_EQ(n->keeps.size() + m->keeps.size(), 1u);
   look();
   EXPECT_EQ(n->keeps.size() + m->keeps.size(), 1u) << "it is under way";
+}
+
+// It has not been told of those that did not fit its registration.
+TEST_F(ReplicatorTest, AHomeWithMoreDatasetsThanItTellsAtOnceIsNotTakenForDamaged) {
+  ASSERT_NO_FATAL_FAILURE(add_for_one());
+  std::vector<std::pair<std::string, ReplicaState>> told;
+  for (size_t i = 0; i < kReplicasInRegistration; ++i)
+    told.push_back(kept_copy("other-" + std::to_string(i)));
+  n = come_back("n", told);
+  auto& home = *state_->registry.find("n");
+  look();
+  EXPECT_THAT(m->keeps, IsEmpty());
+  Membership::told(home, kEventsInUpdate);
+  look();
+  EXPECT_THAT(m->keeps, IsEmpty());
+  tells("n", true);
+  Membership::told(home, 1);
+  look();
+  EXPECT_THAT(m->keeps, IsEmpty());
+  tells("n", false);
+  look();
+  EXPECT_EQ(n->keeps.size() + m->keeps.size(), 1u);
 }
 
 }  // namespace
