@@ -9,6 +9,13 @@ namespace tierpilot {
 namespace {
 
 constexpr int64_t kLookNs = 1'000'000'000;
+constexpr int64_t kAskAgainNs = 30'000'000'000;
+
+bool keeps(const Catalog::Entry& entry, const std::string& node) {
+  const auto replica = entry.replicas.find(node);
+  return replica != entry.replicas.end() && replica->second.home &&
+         replica->second.version == entry.dataset.version;
+}
 
 }  // namespace
 
@@ -29,6 +36,12 @@ void Replicator::tick() {
                 [&](const auto& standing) { return !state_.catalog.find(standing.first); });
   short_of_copies_ = 0;
   for (const auto& [name, entry] : state_.catalog.all()) look_at(entry, now_ns);
+}
+
+Replicator::Standing& Replicator::standing_of(const Dataset& dataset) {
+  auto& standing = standings_[dataset.name];
+  if (standing.version != dataset.version) standing = {dataset.version};
+  return standing;
 }
 
 void Replicator::hurry(const std::string& dataset) {
@@ -61,17 +74,19 @@ void Replicator::look_at(const Catalog::Entry& entry, int64_t now_ns) {
     if (kept > 0) move_home(entry);
     return;
   }
-  move_home(entry);
-  if (kept > entry.dataset.replicas) return let_go(entry);
-  if (is_due(entry, kept, now_ns) && !orders_.is_under_way(entry.dataset.name)) order_copy(entry);
+  auto& standing = standing_of(entry.dataset);
+  move_home(entry, standing.lets_go);
+  const bool due = is_due(entry, kept, standing, now_ns);
+  if (kept > entry.dataset.replicas) return let_go(entry, standing, now_ns);
+  if (due && !orders_.is_under_way(entry.dataset.name)) order_copy(entry);
 }
 
 // A node that is only restarted brings its copy back.
-bool Replicator::is_due(const Catalog::Entry& entry, uint32_t kept, int64_t now_ns) {
-  auto& standing = standings_[entry.dataset.name];
-  if (standing.version != entry.dataset.version) standing = {entry.dataset.version, false, 0};
-  if (kept == entry.dataset.replicas) {
-    standing = {entry.dataset.version, true, 0};
+bool Replicator::is_due(const Catalog::Entry& entry, uint32_t kept, Standing& standing,
+                        int64_t now_ns) {
+  if (kept >= entry.dataset.replicas) {
+    standing.was_safe = true;
+    standing.short_since_ns = 0;
     return false;
   }
   if (standing.short_since_ns == 0) standing.short_since_ns = now_ns;
@@ -85,15 +100,15 @@ void Replicator::order_copy(const Catalog::Entry& entry) {
                 [](const std::string&, const Status&) {});
 }
 
-void Replicator::move_home(const Catalog::Entry& entry) {
+void Replicator::move_home(const Catalog::Entry& entry, const std::string& lets_go) {
   const auto* home = state_.registry.find(entry.dataset.home);
   if (home && home->life != NodeLife::kLost) return;
   // After a restart of the coordinator it has a lease's time to join.
   if (!home && state_.clock.boot_ns() - began_ns_ < state_.settings.lease_ms * 1'000'000) return;
-  const auto keeper =
-      std::find_if(entry.replicas.begin(), entry.replicas.end(), [&](const auto& replica) {
-        return replica.second.home && replica.second.version == entry.dataset.version;
-      });
+  auto keeper = entry.replicas.end();
+  for (auto next = entry.replicas.begin(); next != entry.replicas.end(); ++next)
+    if (keeps(entry, next->first) && (keeper == entry.replicas.end() || keeper->first == lets_go))
+      keeper = next;
   if (keeper == entry.replicas.end()) return;
   auto& dataset = state_.catalog.find(entry.dataset.name)->dataset;
   spdlog::info("dataset '{}': node '{}' is lost, its home is node '{}' now", dataset.name,
@@ -102,15 +117,28 @@ void Replicator::move_home(const Catalog::Entry& entry) {
   state_.store.write([dataset](Db& db) { return records::put_dataset(db, dataset); }, nullptr);
 }
 
-// One node that is back may be one too many.
-void Replicator::let_go(const Catalog::Entry& entry) {
-  NodeRecord* least = nullptr;
+// One node that is back may be one too many. Nobody else is asked while the one that was may still
+// do it, or both would.
+void Replicator::let_go(const Catalog::Entry& entry, Standing& standing, int64_t now_ns) {
+  if (!keeps(entry, standing.lets_go) || standing.lets_go == entry.dataset.home) {
+    standing.lets_go = with_least_room(entry);
+    standing.ask_again_ns = now_ns;
+  }
+  const auto* node = state_.registry.find(standing.lets_go);
+  if (!node || !node->can_be_asked() || now_ns < standing.ask_again_ns) return;
+  standing.ask_again_ns = now_ns + kAskAgainNs;
+  node->link->set_home(entry.dataset.current(), false);
+}
+
+std::string Replicator::with_least_room(const Catalog::Entry& entry) const {
+  const NodeRecord* least = nullptr;
   for (const auto& [name, replica] : entry.replicas) {
-    auto* node = state_.registry.find(name);
-    const bool may = replica.home && name != entry.dataset.home && node && node->can_be_asked();
+    const auto* node = state_.registry.find(name);
+    const bool may =
+        keeps(entry, name) && name != entry.dataset.home && node && node->can_be_asked();
     if (may && (!least || node->slow_free_bytes < least->slow_free_bytes)) least = node;
   }
-  if (least) least->link->set_home(entry.dataset.current(), false);
+  return least ? least->facts.name : std::string();
 }
 
 }  // namespace tierpilot

@@ -27,15 +27,20 @@ class Replicator {
     uint64_t version = 0;
     bool was_safe = false;
     int64_t short_since_ns = 0;
+    std::string lets_go;  // the node that was asked to keep it no more
+    int64_t ask_again_ns = 0;
   };
 
+  Standing& standing_of(const Dataset& dataset);
   void look_at(const Catalog::Entry& entry, int64_t now_ns);
   void mend_homes(const Catalog::Entry& entry);
-  bool is_due(const Catalog::Entry& entry, uint32_t kept, int64_t now_ns);
+  bool is_due(const Catalog::Entry& entry, uint32_t kept, Standing& standing, int64_t now_ns);
   void order_copy(const Catalog::Entry& entry);
-  void let_go(const Catalog::Entry& entry);
+  void let_go(const Catalog::Entry& entry, Standing& standing, int64_t now_ns);
+  // Besides the home; empty: none can be asked.
+  std::string with_least_room(const Catalog::Entry& entry) const;
   // A home that is lost is the home no more once another node keeps the version.
-  void move_home(const Catalog::Entry& entry);
+  void move_home(const Catalog::Entry& entry, const std::string& lets_go = {});
 
   ClusterState& state_;
   CopyOrders& orders_;

@@ -245,6 +245,61 @@ TEST_F(ReplicatorTest, OfCopiesThatAreTooManyTheHomeStays) {
   EXPECT_THAT(m->let_go, IsEmpty());
 }
 
+// It takes a node longer to let go than a heartbeat takes to say that another one has less room.
+TEST_F(ReplicatorTest, OfOneCopyTooManyOneNodeIsAskedToLetGoUntilItHas) {
+  ASSERT_NO_FATAL_FAILURE(add_for_two());
+  auto o = join("o");
+  state_->registry.find("o")->slow_free_bytes = 1 << 10;
+  for (const auto* node : {"n", "m", "o"}) tells(node, true);
+  look();
+  EXPECT_THAT(o->let_go, ElementsAre("d"));
+  state_->registry.find("m")->slow_free_bytes = 1;
+  look();
+  EXPECT_THAT(m->let_go, IsEmpty());
+  EXPECT_THAT(o->let_go, ElementsAre("d")) << "it is about to";
+  pass_ms(30'000);
+  look();
+  EXPECT_THAT(o->let_go, ElementsAre("d", "d")) << "its disk failed, say";
+  o = come_back("o", {kept_copy()});
+  pass_ms(30'000);
+  look();
+  EXPECT_THAT(o->let_go, ElementsAre("d")) << "what it was asked may have been lost on the way";
+  membership_->replica_changed("o", "d", {1, 4096, false, true, false, kContent});
+  pass_ms(30'000);
+  look();
+  EXPECT_THAT(o->let_go, ElementsAre("d"));
+  EXPECT_THAT(m->let_go, IsEmpty());
+  EXPECT_EQ(nodes_that_keep(*state_->catalog.find("d")), 2u);
+}
+
+TEST_F(ReplicatorTest, WhoWasAskedToLetGoAndIsGoneMayBeFollowedByAnother) {
+  ASSERT_NO_FATAL_FAILURE(add_for_two());
+  auto o = join("o"), p = join("p");
+  state_->registry.find("o")->slow_free_bytes = 1 << 10;
+  for (const auto* node : {"n", "m", "o", "p"}) tells(node, true);
+  state_->registry.find("p")->slow_free_bytes = 1 << 20;
+  look();
+  EXPECT_THAT(o->let_go, ElementsAre("d"));
+  state_->catalog.forget_node("o");
+  state_->registry.find("m")->slow_free_bytes = 1;
+  look();
+  EXPECT_THAT(m->let_go, ElementsAre("d"));
+  EXPECT_THAT(p->let_go, IsEmpty());
+}
+
+// Two of three are lost at once.
+TEST_F(ReplicatorTest, WhatWasOnMoreNodesThanItIsToBeOnWasSafe) {
+  state_->settings.replica_grace_ms = kGraceMs;
+  ASSERT_NO_FATAL_FAILURE(add_for_two());
+  auto o = join("o");
+  for (const auto* node : {"n", "m", "o"}) tells(node, true);
+  look();
+  for (const auto* node : {"m", "o"}) state_->catalog.forget_node(node);
+  look();
+  EXPECT_THAT(m->keeps, IsEmpty());
+  EXPECT_THAT(o->keeps, IsEmpty());
+}
+
 TEST_F(ReplicatorTest, DamagedCopiesAreToldOfAndMadeAnew) {
   ASSERT_NO_FATAL_FAILURE(add_for_two());
   tells("m", true);
