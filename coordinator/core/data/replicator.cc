@@ -17,6 +17,15 @@ bool keeps(const Catalog::Entry& entry, const std::string& node) {
          replica->second.version == entry.dataset.version;
 }
 
+// Any of them may have a copy that nobody knows of.
+uint32_t unheard_nodes(const Registry& registry) {
+  const auto& known = registry.slots().all();
+  return static_cast<uint32_t>(std::count_if(known.begin(), known.end(), [&](const auto& slot) {
+    const auto* node = registry.find(slot.first);
+    return !node || node->life != NodeLife::kUp || !node->has_told_all;
+  }));
+}
+
 }  // namespace
 
 uint32_t nodes_that_keep(const Catalog::Entry& entry) {
@@ -30,12 +39,21 @@ bool is_home_in_memory_only(const ReplicaState& replica) {
 void Replicator::tick() {
   const int64_t now_ns = state_.clock.boot_ns();
   if (now_ns < next_look_ns_) return;
+  if (next_look_ns_ == 0) begin();
   next_look_ns_ = now_ns + kLookNs;
   orders_.tick();
   std::erase_if(standings_,
                 [&](const auto& standing) { return !state_.catalog.find(standing.first); });
+  unheard_nodes_ = unheard_nodes(state_.registry);
   short_of_copies_ = 0;
   for (const auto& [name, entry] : state_.catalog.all()) look_at(entry, now_ns);
+}
+
+// What is there already was there before the coordinator's start.
+void Replicator::begin() {
+  for (const auto& [name, entry] : state_.catalog.all())
+    if (entry.dataset.replicas > 1)
+      standings_.try_emplace(name, Standing{entry.dataset.version, Was::kUnknown});
 }
 
 Replicator::Standing& Replicator::standing_of(const Dataset& dataset) {
@@ -45,8 +63,8 @@ Replicator::Standing& Replicator::standing_of(const Dataset& dataset) {
 }
 
 void Replicator::hurry(const std::string& dataset) {
-  if (const auto standing = standings_.find(dataset); standing != standings_.end())
-    standing->second.was_safe = false;
+  if (const auto* entry = state_.catalog.find(dataset))
+    standing_of(entry->dataset).was = Was::kShort;
 }
 
 // A reboot would take the last of it, and the disk may have been full when it was first asked.
@@ -84,13 +102,20 @@ void Replicator::look_at(const Catalog::Entry& entry, int64_t now_ns) {
 // A node that is only restarted brings its copy back.
 bool Replicator::is_due(const Catalog::Entry& entry, uint32_t kept, Standing& standing,
                         int64_t now_ns) {
-  if (kept >= entry.dataset.replicas) {
-    standing.was_safe = true;
+  const uint32_t wanted = entry.dataset.replicas;
+  if (kept >= wanted) {
+    standing.was = Was::kSafe;
     standing.short_since_ns = 0;
     return false;
   }
-  if (standing.short_since_ns == 0) standing.short_since_ns = now_ns;
-  return !standing.was_safe ||
+  const bool is_unknown = standing.was == Was::kUnknown;
+  // After a restart of the coordinator no node is lost before a lease's time has passed.
+  const int64_t joined_by_ns = began_ns_ + state_.settings.lease_ms * 1'000'000;
+  if (standing.short_since_ns == 0)
+    standing.short_since_ns = is_unknown ? std::max(now_ns, joined_by_ns) : now_ns;
+  const bool may_come_back =
+      is_unknown ? kept + unheard_nodes_ >= wanted : standing.was == Was::kSafe;
+  return !may_come_back ||
          now_ns - standing.short_since_ns >= state_.settings.replica_grace_ms * 1'000'000;
 }
 

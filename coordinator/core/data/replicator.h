@@ -22,15 +22,18 @@ class Replicator {
   void hurry(const std::string& dataset);
 
  private:
+  // unknown: the coordinator was restarted.
+  enum class Was { kUnknown, kSafe, kShort };
   // Of one dataset: whether its current version was on enough nodes, and since when it is not.
   struct Standing {
     uint64_t version = 0;
-    bool was_safe = false;
+    Was was = Was::kShort;
     int64_t short_since_ns = 0;
     std::string lets_go;  // the node that was asked to keep it no more
     int64_t ask_again_ns = 0;
   };
 
+  void begin();
   Standing& standing_of(const Dataset& dataset);
   void look_at(const Catalog::Entry& entry, int64_t now_ns);
   void mend_homes(const Catalog::Entry& entry);
@@ -45,6 +48,7 @@ class Replicator {
   ClusterState& state_;
   CopyOrders& orders_;
   int64_t began_ns_;
+  uint32_t unheard_nodes_ = 0;  // at this look
   std::map<std::string, Standing> standings_;
   int64_t next_look_ns_ = 0;
   size_t short_of_copies_ = 0;

@@ -287,6 +287,52 @@ TEST_F(ReplicatorTest, WhoWasAskedToLetGoAndIsGoneMayBeFollowedByAnother) {
   EXPECT_THAT(p->let_go, IsEmpty());
 }
 
+TEST_F(ReplicatorTest, AfterARestartANodeThatHasNotJoinedYetMayBringItsCopyBack) {
+  ASSERT_NO_FATAL_FAILURE(add_for_two());
+  join("o");
+  tells("m", true);
+  look();
+  restart_with_grace();
+  n = come_back("n", {kept_copy()});
+  auto o = come_back("o", {});
+  look();
+  EXPECT_THAT(o->keeps, IsEmpty()) << "m has not had a second to join";
+  pass_ms(settings_.lease_ms);
+  look();
+  EXPECT_THAT(o->keeps, IsEmpty()) << "m is lost now, and has the grace";
+  pass_ms(kGraceMs - 3'000);
+  look();
+  EXPECT_THAT(o->keeps, IsEmpty());
+  pass_ms(3'000);
+  look();
+  EXPECT_EQ(o->keeps.size(), 1u);
+}
+
+TEST_F(ReplicatorTest, AfterARestartWhatIsOnTooFewNodesIsCopiedOnceAllHaveTold) {
+  ASSERT_NO_FATAL_FAILURE(add_for_two());
+  look();
+  restart_with_grace();
+  n = come_back("n", {kept_copy()});
+  look();
+  m = come_back("m", {});
+  EXPECT_THAT(m->keeps, IsEmpty());
+  look();
+  EXPECT_EQ(m->keeps.size(), 1u);
+}
+
+TEST_F(ReplicatorTest, AfterARestartARepairDoesNotWait) {
+  ASSERT_NO_FATAL_FAILURE(add_for_two());
+  join("o");
+  tells("m", true);
+  look();
+  restart_with_grace();
+  come_back("n", {kept_copy()});
+  auto o = come_back("o", {});
+  replicator().hurry("d");
+  look();
+  EXPECT_EQ(o->keeps.size(), 1u);
+}
+
 // Two of three are lost at once.
 TEST_F(ReplicatorTest, WhatWasOnMoreNodesThanItIsToBeOnWasSafe) {
   state_->settings.replica_grace_ms = kGraceMs;
