@@ -153,14 +153,17 @@ UniqueFd locked(const UniqueFd& folder) {
 
 // `bytes`: to be put in the place of what is found, which may be nothing.
 Status replace(const std::filesystem::path& path,
-               const std::function<std::string(const UniqueFd&)>& bytes) {
+               const std::function<Result<std::string>(const UniqueFd&)>& bytes) {
   std::optional<UniqueFd> lock;
   // Programs that hold no lock may change it.
   for (int tries = 0; tries < kTries; ++tries) {
     const auto place = place_of(path);
     if (!place) return tl::unexpected(place.error());
     if (!*place) continue;
-    if (lock) return replace(**place, bytes((*place)->file));
+    if (lock)
+      return bytes((*place)->file).and_then([&](const std::string& text) {
+        return replace(**place, text);
+      });
     lock = locked((*place)->folder);
   }
   return fail(ErrorCode::kUnavailable, "it was changed again and again meanwhile");
@@ -183,9 +186,12 @@ Status keep_plans(Session& session, const std::filesystem::path& path) {
   const auto plans = session.kept();
   if (plans.steps.empty()) return {};  // nothing learned
   const auto settings = settings_of(session);
-  const auto status = replace(path, [&](const UniqueFd& found) {
+  const auto status = replace(path, [&](const UniqueFd& found) -> Result<std::string> {
     const auto there = found ? bytes_of(found) : std::string();
-    auto theirs = there ? read_plans(*there, settings) : tl::unexpected(there.error());
+    if (!there) return tl::unexpected(there.error());
+    if (!may_be_plans(*there))
+      return fail(ErrorCode::kConflict, "it is no plan file; name another one, or remove it");
+    auto theirs = read_plans(*there, settings);
     return write_plans(merged(plans, theirs ? std::move(*theirs) : KeptPlans{}), settings);
   });
   if (status) return {};

@@ -16,6 +16,7 @@
 //
 // Xids that stood there when an event set was made are over.
 #define _POSIX_C_SOURCE 200809L
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +53,7 @@ typedef struct {
 
 static Gpu gpus[kMostGpus];
 static unsigned gpu_count;
+static pthread_mutex_t gpus_lock = PTHREAD_MUTEX_INITIALIZER;  // as the driver's, threads share it
 
 static FILE* open_file(const char* name) {
   const char* folder = getenv("FAKE_NVML");
@@ -109,8 +111,10 @@ int nvmlInit_v2(void) {
   if (!file) return kDriverNotLoaded;
   // Handles stay good for those who had them.
   char uuid[kUuidBytes];
+  pthread_mutex_lock(&gpus_lock);
   while (fscanf(file, "%63s", uuid) == 1)
     if (!find_gpu(uuid) && gpu_count < kMostGpus) strcpy(gpus[gpu_count++].uuid, uuid);
+  pthread_mutex_unlock(&gpus_lock);
   fclose(file);
   return kSuccess;
 }
@@ -123,7 +127,10 @@ const char* nvmlErrorString(int code) {
                                   : "unknown";
 }
 int nvmlDeviceGetCount_v2(unsigned* count) {
-  return *count = gpu_count, kSuccess;
+  pthread_mutex_lock(&gpus_lock);
+  *count = gpu_count;
+  pthread_mutex_unlock(&gpus_lock);
+  return kSuccess;
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   if (index >= gpu_count) return kNotFound;

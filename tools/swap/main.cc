@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,6 +16,7 @@
 #include "base/bytes.h"
 #include "policies/swap/graph_builder.h"
 #include "policies/swap/learning/choice.h"
+#include "policies/swap/learning/kept_plans.h"
 #include "swap/tiers/tier_list.h"
 #include "tools/output/arguments.h"
 #include "tools/output/python_command.h"
@@ -81,6 +84,13 @@ std::string file_fault(const std::string& said, bool replaced) {
     return fmt::format("'{}': there is no folder '{}'", said, folder);
   if (fs::is_directory(there) || (replaced && fs::exists(there) && !fs::is_regular_file(there)))
     return fmt::format("'{}' is no plain file: name another one", said);
+  if (replaced && fs::exists(there)) {
+    std::array<char, 64> head{};
+    std::ifstream file(path, std::ios::binary);
+    file.read(head.data(), head.size());
+    if (!swap::may_be_plans({head.data(), static_cast<size_t>(file.gcount())}))
+      return fmt::format("'{}' is no plan file: name another one, or remove it", said);
+  }
   const bool usable = fs::exists(there) && !replaced ? access(path.c_str(), W_OK) == 0
                                                      : access(folder.c_str(), W_OK | X_OK) == 0;
   return usable ? "" : fmt::format("'{}' cannot be written: {}", said, std::strerror(errno));

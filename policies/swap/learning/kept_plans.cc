@@ -14,6 +14,7 @@ namespace tierpilot::swap {
 namespace {
 
 using nlohmann::json;
+constexpr std::string_view kOfAnyVersion = "tierpilot-swap-plans ";
 constexpr std::string_view kMagic = "tierpilot-swap-plans 2 ";
 constexpr size_t kDigestChars = 32, kMostSteps = 256, kMostSaves = 1'000'000;
 constexpr int64_t kMostNs = int64_t{1} << 60;
@@ -177,6 +178,10 @@ Status read_list(const json& body, const char* key, std::vector<Kept>& into, con
 
 }  // namespace
 
+bool may_be_plans(std::string_view bytes) {
+  return bytes.substr(0, kOfAnyVersion.size()) == kOfAnyVersion.substr(0, bytes.size());
+}
+
 std::string write_plans(const KeptPlans& plans, std::string_view settings) {
   json steps = json::array(), segments = json::array();
   for (size_t i = 0; i < std::min(plans.steps.size(), kMostSteps); ++i)
@@ -191,6 +196,7 @@ std::string write_plans(const KeptPlans& plans, std::string_view settings) {
 
 Result<KeptPlans> read_plans(std::string_view bytes, std::string_view settings) {
   const auto begin = kMagic.size() + kDigestChars + 1;
+  if (!may_be_plans(bytes)) return wrong("it is no plan file");
   if (!bytes.starts_with(kMagic) || bytes.size() < begin) return wrong("no plans of this version");
   const auto text = bytes.substr(begin);
   if (bytes.substr(kMagic.size(), kDigestChars) != to_string(digest_of(text)))

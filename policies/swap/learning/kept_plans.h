@@ -41,6 +41,9 @@ struct KeptPlans {
   std::optional<int64_t> state_room{};  // bytes of states that stay, where that was decided
 };
 
+// Not so: something else, which is not to be replaced. Of nothing it may be, and of what is cut off
+// or damaged further behind.
+bool may_be_plans(std::string_view bytes);
 // `settings` tells under what they were learned: another text at reading refuses them.
 std::string write_plans(const KeptPlans& plans, std::string_view settings);
 Result<KeptPlans> read_plans(std::string_view bytes, std::string_view settings);

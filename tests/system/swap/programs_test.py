@@ -379,6 +379,16 @@ thread.join()
                 self.assertEqual((ended.returncode, ended.stdout), (2, ""), budget)
                 self.assertIn("--budget", ended.stderr)
 
+    def test_a_plan_file_that_is_none_is_told_before_the_start_and_stays(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write("notes")
+            file.flush()
+            ended = self.run_it(PROGRAM, "run", "--budget", BIG, "--plan-file", file.name, "--")
+            self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+            self.assertIn("no plan file", ended.stderr)
+            with open(file.name) as again:
+                self.assertEqual(again.read(), "notes")
+
     def test_files_that_cannot_be_written_are_told_before_the_start(self):
         with tempfile.TemporaryDirectory() as folder:
             fifo, file, loop = (os.path.join(folder, name) for name in ("fifo", "file", "loop"))

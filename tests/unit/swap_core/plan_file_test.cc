@@ -54,10 +54,25 @@ TEST_F(PlanFile, IsMadeAndReplaced) {
   const auto plans = folder_ / "plans";
   EXPECT_EQ(keep(plans), "");
   EXPECT_EQ(restored(plans), 1);
-  std::ofstream(plans) << "damaged";
+  std::ofstream(plans) << "tierpilot-swap-plans 2 damaged";
   EXPECT_EQ(keep(plans), "");
   EXPECT_EQ(restored(plans), 1);
   EXPECT_EQ(names(), 1U);
+}
+
+TEST_F(PlanFile, WhatIsNoneIsLeftAlone) {
+  const auto notes = folder_ / "notes", large = folder_ / "large", empty = folder_ / "empty";
+  std::ofstream(notes) << "root:x:0:0:root:/root:/bin/bash\n";
+  std::ofstream(large) << "notes";
+  fs::resize_file(large, uintmax_t{65} << 20);
+  EXPECT_NE(keep(notes).find("no plan file"), std::string::npos);
+  EXPECT_NE(keep(large), "");
+  EXPECT_EQ(fs::file_size(notes), 32U);
+  EXPECT_EQ(fs::file_size(large), uintmax_t{65} << 20);
+  std::ofstream(empty).flush();
+  EXPECT_EQ(keep(empty), "");
+  EXPECT_EQ(restored(empty), 1);
+  EXPECT_EQ(names(), 3U);
 }
 
 TEST_F(PlanFile, ARelativeOneIsOfTheFolderAtTheOpening) {
