@@ -42,10 +42,11 @@ Result<std::vector<std::unique_ptr<RpcServer>>> listen(EventLoop& loop,
                  limits.max_connections, config.max_connections, descriptors);
   for (const auto& address : {config.listen_unix, config.listen_tls}) {
     if (!address) continue;
-    auto server = RpcServer::listen(
-        loop, *address, tls, limits, [&service](const Peer& peer) -> capnp::Capability::Client {
-          return wire::Cluster::Client(kj::heap<ClusterService>(service, peer));
-        });
+    auto server =
+        RpcServer::listen(loop, *address, tls, limits,
+                          [&service](const Peer& peer, const auto&) -> capnp::Capability::Client {
+                            return wire::Cluster::Client(kj::heap<ClusterService>(service, peer));
+                          });
     if (!server) return tl::unexpected(server.error());
     spdlog::info("listening on {}", (*server)->address().to_string());
     servers.push_back(std::move(*server));

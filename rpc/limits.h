@@ -15,6 +15,9 @@ struct RpcLimits {
   // Pointers below pointers. Four levels are taken by the RPC protocol itself.
   int nesting_limit = 16;
   size_t max_connections = 256;
+  // Where so many are open, the one that has been idle longest makes room for the next, if for as
+  // long as this; 0: none does. Idle: all calls are answered, in both directions.
+  int64_t spare_idle_ms = 0;
 
   // From accept (or dial) to the first complete frame, TLS handshake included.
   int64_t handshake_timeout_ms = 10'000;
@@ -25,8 +28,10 @@ struct RpcLimits {
   size_t max_unanswered_bytes = size_t{16} << 20;
   // Bytes that wait for the peer to read them: a server first stops reading its requests ...
   size_t pause_reading_bytes = size_t{4} << 20;
-  // ... and either side closes the connection when they grow on, or when none of them moves.
+  // ... and either side closes the connection when they grow on, or when so many hardly move: less
+  // than a sixteenth of them, or 1 MiB, in this time.
   size_t drop_peer_bytes = size_t{64} << 20;
+  size_t stall_bytes = size_t{4} << 20;
   int64_t write_stall_timeout_ms = 30'000;
 };
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "rpc/error.h"
 #include "rpc/log_limiter.h"
@@ -49,7 +50,7 @@ struct RpcServer::Impl final : kj::TaskSet::ErrorHandler {
     for (int i = 0; i < kAcceptsPerTurn; ++i) {
       UniqueFd fd(::accept4(socket.fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!fd) return accept_failed(errno);
-      if (sessions.size() + handshakes >= limits.max_connections) {
+      if (sessions.size() + handshakes >= limits.max_connections && !spare_one()) {
         reject_peer(fmt::format("refused: {} connections are open", limits.max_connections));
         continue;
       }
@@ -59,6 +60,24 @@ struct RpcServer::Impl final : kj::TaskSet::ErrorHandler {
                     .catch_([this](kj::Exception&& error) { reject_peer(to_error(error).message); })
                     .attach(kj::defer([this] { --handshakes; })));
     }
+  }
+
+  // Closes the connection that has been idle longest.
+  bool spare_one() {
+    if (limits.spare_idle_ms <= 0) return false;
+    int64_t longest_ns = system_clock().boot_ns() - limits.spare_idle_ms * 1'000'000;
+    auto spare = sessions.end();
+    for (auto it = sessions.begin(); it != sessions.end(); ++it) {
+      const auto since_ns = it->second->idle_since_ns();
+      if (!since_ns || *since_ns > longest_ns) continue;
+      longest_ns = *since_ns;
+      spare = it;
+    }
+    if (spare == sessions.end()) return false;
+    warn(fmt::format("{} connections are open: the one that was idle longest, {}, is closed",
+                     limits.max_connections, describe(spare->second->peer())));
+    sessions.erase(spare);
+    return true;
   }
 
   void accept_failed(int error) {
@@ -72,7 +91,8 @@ struct RpcServer::Impl final : kj::TaskSet::ErrorHandler {
   void start(Channel channel) {
     const std::string name = describe(channel.peer);
     const uint64_t id = next_id++;
-    auto exported = make_bootstrap(channel.peer);
+    channel.stream->unsent()->count_in(unsent);
+    auto exported = make_bootstrap(channel);
     auto session = std::make_unique<Session>(
         loop, kj::mv(channel), limits, capnp::rpc::twoparty::Side::SERVER, kj::mv(exported),
         [this, name](const Error& error) { failed(name, error); });
@@ -80,10 +100,11 @@ struct RpcServer::Impl final : kj::TaskSet::ErrorHandler {
     sessions.emplace(id, std::move(session));
   }
 
-  capnp::Capability::Client make_bootstrap(const Peer& peer) {
+  capnp::Capability::Client make_bootstrap(const Channel& channel) {
     capnp::Capability::Client made = nullptr;
-    KJ_IF_MAYBE (error, kj::runCatchingExceptions([&] { made = bootstrap(peer); })) {
-      reject_peer(describe(peer) + " refused: " + to_error(*error).message);
+    const auto make = [&] { made = bootstrap(channel.peer, channel.stream->unsent()); };
+    KJ_IF_MAYBE (error, kj::runCatchingExceptions(make)) {
+      reject_peer(describe(channel.peer) + " refused: " + to_error(*error).message);
       return kj::cp(*error);  // a capability whose calls fail with it
     }
     return made;
@@ -118,6 +139,7 @@ struct RpcServer::Impl final : kj::TaskSet::ErrorHandler {
   uint64_t rejected_peers = 0;
   uint64_t next_id = 0;
   size_t handshakes = 0;
+  const std::shared_ptr<Unsent> unsent = std::make_shared<Unsent>();
   std::map<uint64_t, std::unique_ptr<Session>> sessions;
   kj::TaskSet tasks{*this};
 };
@@ -144,6 +166,9 @@ Address RpcServer::address() const {
 }
 size_t RpcServer::connections() const {
   return impl_->sessions.size();
+}
+const std::shared_ptr<Unsent>& RpcServer::unsent() const {
+  return impl_->unsent;
 }
 uint64_t RpcServer::rejected_frames() const {
   return impl_->rejected_frames;

@@ -18,6 +18,8 @@ class Session {
   capnp::Capability::Client bootstrap();
   // Resolves, never rejects, when the protocol has ended and what we had to say has been sent.
   kj::Promise<void> on_disconnect() { return network_.on_disconnect(); }
+  // See FrameStream.
+  std::optional<int64_t> idle_since_ns() const { return frames_.idle_since_ns(); }
 
  private:
   Channel channel_;

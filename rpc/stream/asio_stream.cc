@@ -25,6 +25,9 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kReadAheadBytes = 32 * 1024;
 // A buffer that once held a burst is given back.
 constexpr size_t kKeptBufferBytes = size_t{1} << 20;
+// Of what waits, the least that a peer must take in the time of a stall, but not more than that.
+constexpr size_t kLeastTakenPart = 16;
+constexpr uint64_t kMostToTakeBytes = uint64_t{1} << 20;
 
 // Outlives its AsyncIoStream while Asio operations are in flight: every handler holds a reference
 // and every buffer they touch lives here, so dropping a KJ promise or the stream is always safe.
@@ -42,6 +45,7 @@ class Connection : public std::enable_shared_from_this<Connection<Socket>> {
     write_disconnected_ = paf.promise.fork();
     write_disconnected_fulfiller_ = kj::mv(paf.fulfiller);
   }
+  ~Connection() { unsent_->set(0); }
 
   // ---- reading
 
@@ -55,6 +59,7 @@ class Connection : public std::enable_shared_from_this<Connection<Socket>> {
   // ---- writing
 
   size_t queued_bytes() const { return queued_.size() + sending_.size() - sent_; }
+  const std::shared_ptr<Unsent>& unsent() const { return unsent_; }
 
   // Null: it is queued.
   kj::Maybe<kj::Exception> put(kj::ArrayPtr<const kj::ArrayPtr<const kj::byte>> pieces,
@@ -69,8 +74,9 @@ class Connection : public std::enable_shared_from_this<Connection<Socket>> {
       return kj::cp(write_failure_);
     }
     for (const auto& piece : pieces) queued_.insert(queued_.end(), piece.begin(), piece.end());
+    unsent_->set(queued_bytes());
     may_wait ? promise_flush() : schedule_flush();
-    if (queued_bytes() > limits_.pause_reading_bytes) watch_for_stall();
+    if (queued_bytes() > limits_.stall_bytes) watch_for_stall();
     return nullptr;
   }
 
@@ -216,6 +222,7 @@ class Connection : public std::enable_shared_from_this<Connection<Socket>> {
     sent_ += bytes;
     total_sent_ += bytes;
     if (error) fail_writes("connection lost: " + error.message());
+    unsent_->set(queued_bytes());
     wake_drained();
     send_some();
   }
@@ -249,15 +256,19 @@ class Connection : public std::enable_shared_from_this<Connection<Socket>> {
     if (std::exchange(watches_stall_, true)) return;
     stall_timer_.expires_after(std::chrono::milliseconds(limits_.write_stall_timeout_ms));
     stall_timer_.async_wait(
-        [weak = this->weak_from_this(), before = total_sent_](error_code error) {
+        [weak = this->weak_from_this(), enough = total_sent_ + least_taken()](error_code error) {
           auto self = weak.lock();
           if (!self || error) return;
           self->watches_stall_ = false;
-          if (self->queued_bytes() <= self->limits_.pause_reading_bytes) return;
-          if (self->total_sent_ != before) return self->watch_for_stall();
+          if (self->queued_bytes() <= self->limits_.stall_bytes) return;
+          if (self->total_sent_ >= enough) return self->watch_for_stall();
           self->abort(fmt::format("the peer does not read: {} bytes have waited for {} ms",
                                   self->queued_bytes(), self->limits_.write_stall_timeout_ms));
         });
+  }
+
+  uint64_t least_taken() const {
+    return std::clamp<uint64_t>(queued_bytes() / kLeastTakenPart, 1, kMostToTakeBytes);
   }
 
   void close() {
@@ -280,6 +291,7 @@ class Connection : public std::enable_shared_from_this<Connection<Socket>> {
   std::vector<kj::byte> queued_, sending_;
   size_t sent_ = 0;  // of sending_
   uint64_t total_sent_ = 0;
+  const std::shared_ptr<Unsent> unsent_ = std::make_shared<Unsent>();
   bool flushing_ = false;
   bool flush_promised_ = false;
   bool write_shutdown_ = false;
@@ -356,6 +368,7 @@ class AsioStream final : public ByteStream {
   void shutdownWrite() override { connection_->shutdown_write(); }
   void abortRead() override { connection_->shutdown_read(); }
   size_t queued_bytes() const override { return connection_->queued_bytes(); }
+  const std::shared_ptr<Unsent>& unsent() const override { return connection_->unsent(); }
   kj::Promise<void> when_queued_below(size_t bytes) override {
     return connection_->when_queued_below(bytes);
   }

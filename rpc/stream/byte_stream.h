@@ -10,6 +10,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+
+#include "rpc/stream/unsent.h"
 
 namespace tierpilot {
 
@@ -38,6 +41,8 @@ class ByteStream : public kj::AsyncIoStream {
                                        bool may_wait) = 0;
   // Bytes accepted by write() that the kernel has not taken yet.
   virtual size_t queued_bytes() const = 0;
+  // The same, kept up to date; 0 when the stream and its linger have ended.
+  virtual const std::shared_ptr<Unsent>& unsent() const = 0;
   // Rejects when the stream can write no more.
   virtual kj::Promise<void> when_queued_below(size_t bytes) = 0;
 };

@@ -1,6 +1,5 @@
 #include "rpc/stream/frame_stream.h"
 
-#include <capnp/rpc.capnp.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,9 +20,7 @@ int64_t now_ns() {
 
 // These only let the peer forget an answer (or a call that nobody waits for any more) and
 // capabilities, or leave with the end of the stream that follows.
-bool may_be_late(Segments segments) {
-  capnp::SegmentArrayMessageReader message(segments);
-  const auto root = message.getRoot<capnp::rpc::Message>();
+bool may_be_late(capnp::rpc::Message::Reader root) {
   return root.isFinish() || root.isRelease() || root.isAbort();
 }
 
@@ -152,6 +149,7 @@ FrameStream::FrameStream(EventLoop& loop, ByteStream& stream, const RpcLimits& l
       limits_(limits),
       pause_reading_(pause_reading),
       on_failure_(std::move(on_failure)),
+      used_ns_(now_ns()),
       deadline_ns_(now_ns() + limits.handshake_timeout_ms * kNsPerMs) {}
 
 // A little less than a frame: the check counts segments without their table.
@@ -191,7 +189,24 @@ FrameStream::Message FrameStream::take(kj::Array<capnp::word> payload) {
   auto reader = open_frame(kj::mv(payload), limits_);
   if (!reader) refuse(reader.error());
   deadline_ns_ = 0;
+  if (limits_.spare_idle_ms > 0) count_calls((*reader)->getRoot<capnp::rpc::Message>());
   return kj::Own<capnp::IncomingRpcMessage>(kj::heap<Incoming>(kj::mv(*reader)));
+}
+
+void FrameStream::count_calls(capnp::rpc::Message::Reader message) {
+  const bool answer = message.isReturn();
+  if (!answer && !message.isCall() && !message.isBootstrap()) return;
+  used_ns_ = now_ns();
+  if (!answer)
+    ++unanswered_calls_;
+  else if (unanswered_calls_ > 0)
+    --unanswered_calls_;
+}
+
+std::optional<int64_t> FrameStream::idle_since_ns() const {
+  if (limits_.spare_idle_ms <= 0 || unanswered_calls_ > 0 || stream_.queued_bytes() > 0)
+    return std::nullopt;
+  return used_ns_;
 }
 
 // Not reading hides the end of the stream, so its closing is waited for as well.
@@ -215,7 +230,10 @@ void FrameStream::write(Segments segments) {
   pieces.add(kj::arrayPtr(reinterpret_cast<const kj::byte*>(prefix.data()),
                           prefix.size() * sizeof prefix[0]));
   for (const auto& segment : segments) pieces.add(segment.asBytes());
-  KJ_IF_MAYBE (failure, stream_.put(pieces, may_be_late(segments))) {
+  capnp::SegmentArrayMessageReader message(segments);
+  const auto root = message.getRoot<capnp::rpc::Message>();
+  if (limits_.spare_idle_ms > 0) count_calls(root);
+  KJ_IF_MAYBE (failure, stream_.put(pieces, may_be_late(root))) {
     if (write_failure_ != nullptr) return;
     write_failure_ = kj::mv(*failure);
     stream_.abortRead();

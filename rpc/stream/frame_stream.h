@@ -1,11 +1,13 @@
 // Messages over a ByteStream, for PeerNetwork.
 #pragma once
 
+#include <capnp/rpc.capnp.h>
 #include <capnp/rpc.h>
 
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "base/result.h"
 #include "rpc/event_loop.h"
@@ -36,6 +38,9 @@ class FrameStream {
   // once, as when a Session goes, it does nothing.
   kj::Promise<void> end();
 
+  // Since when every call is answered and has left; none: not now, or spare_idle_ms is not set.
+  std::optional<int64_t> idle_since_ns() const;
+
   uint64_t max_message_words() const;
   // Of streaming calls.
   size_t window_bytes() const { return limits_.pause_reading_bytes; }
@@ -48,6 +53,7 @@ class FrameStream {
   bool take_buffered(Message& message);
   Message take(kj::Array<capnp::word> payload);
   kj::Promise<void> until_peer_reads();
+  void count_calls(capnp::rpc::Message::Reader message);
   [[noreturn]] void refuse(Error error);
 
   size_t buffered_bytes() const { return end_ - begin_; }
@@ -58,6 +64,8 @@ class FrameStream {
   const bool pause_reading_;
   OnFailure on_failure_;
   kj::Maybe<kj::Exception> write_failure_;
+  uint64_t unanswered_calls_ = 0;  // of both sides
+  int64_t used_ns_;
   int64_t deadline_ns_;  // of the frame being read; 0 between frames
   // Read in one go, so it usually holds many small frames.
   std::array<kj::byte, 32 * 1024> buffer_;

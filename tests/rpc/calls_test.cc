@@ -168,10 +168,9 @@ TEST(Disconnect, ServerThatGoesFailsTheCallInFlight) {
 TEST(Disconnect, ServerAndClientMayShareALoop) {
   TemporaryFolder folder;
   EventLoop loop;
-  auto server =
-      value_or_throw(RpcServer::listen(loop, folder.socket_address(), {}, {}, [](const Peer& peer) {
-        return Echo::Client(kj::heap<EchoServer>(peer));
-      }));
+  auto server = value_or_throw(RpcServer::listen(
+      loop, folder.socket_address(), {}, {},
+      [](const Peer& peer, const auto&) { return Echo::Client(kj::heap<EchoServer>(peer)); }));
   auto connection = connect(loop, server->address());
   EXPECT_EQ(echo(loop, echo_of(*connection), "one loop"), "one loop");
   auto unanswered = echo_of(*connection).neverRequest().send();
@@ -207,10 +206,48 @@ TEST(Listen, ConnectionLimitRefusesTheNext) {
   EXPECT_EQ(echo(loop, echo_of(*third), "third"), "third");
 }
 
+TEST(Listen, AtTheConnectionLimitTheLongestIdleMakesRoom) {
+  TemporaryFolder folder;
+  RpcLimits limits;
+  limits.max_connections = 3;
+  limits.spare_idle_ms = 1;
+  ServerThread server(folder.socket_address(), {}, limits);
+  EventLoop loop;
+  auto busy = connect(loop, server.address());
+  auto unanswered = echo_of(*busy).neverRequest().send();
+  auto used = connect(loop, server.address());
+  auto idle = connect(loop, server.address());
+  EXPECT_EQ(echo(loop, echo_of(*busy), "busy"), "busy");
+  EXPECT_EQ(echo(loop, echo_of(*used), "used"), "used");
+  loop.after_ms(20).wait(loop.wait_scope());
+  auto next = connect(loop, server.address());
+  EXPECT_EQ(echo(loop, echo_of(*next), "next"), "next");
+  idle->on_disconnect().wait(loop.wait_scope());
+  EXPECT_EQ(echo(loop, echo_of(*used), "used"), "used");
+  EXPECT_EQ(echo(loop, echo_of(*busy), "busy"), "busy");
+  EXPECT_EQ(server.connections(), 3u);
+  EXPECT_EQ(server.rejected_peers(), 0u);
+}
+
+TEST(Listen, BusyConnectionsMakeNoRoom) {
+  TemporaryFolder folder;
+  RpcLimits limits;
+  limits.max_connections = 1;
+  limits.spare_idle_ms = 1;
+  ServerThread server(folder.socket_address(), {}, limits);
+  EventLoop loop;
+  auto busy = connect(loop, server.address());
+  auto unanswered = echo_of(*busy).neverRequest().send();
+  EXPECT_EQ(echo(loop, echo_of(*busy), "busy"), "busy");
+  loop.after_ms(20).wait(loop.wait_scope());
+  EXPECT_TRUE(error_of([&] { connect(loop, server.address()); }));
+  EXPECT_EQ(echo(loop, echo_of(*busy), "busy"), "busy");
+}
+
 TEST(Listen, BootstrapMayRefuseAPeer) {
   TemporaryFolder folder;
   ServerThread server(folder.socket_address(), {}, {},
-                      [](const Peer&) -> capnp::Capability::Client {
+                      [](const Peer&, const auto&) -> capnp::Capability::Client {
                         kj::throwFatalException(to_exception({ErrorCode::kDenied, "not you"}));
                       });
   EventLoop loop;

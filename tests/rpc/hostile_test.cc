@@ -178,6 +178,7 @@ TEST(SlowPeer, OneThatNeverReadsCostsBoundedMemoryAndIsDropped) {
   TemporaryFolder folder;
   RpcLimits limits;
   limits.pause_reading_bytes = 1 << 20;
+  limits.stall_bytes = 1 << 20;
   limits.write_stall_timeout_ms = 1'000;
   ServerThread server(folder.socket_address(), {}, limits);
   EventLoop loop;

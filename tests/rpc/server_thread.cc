@@ -27,7 +27,9 @@ Address TemporaryFolder::socket_address() const {
 ServerThread::ServerThread(const Address& address, std::optional<TlsFiles> tls, RpcLimits limits,
                            RpcServer::Bootstrap bootstrap) {
   if (!bootstrap)
-    bootstrap = [](const Peer& peer) { return Echo::Client(kj::heap<EchoServer>(peer)); };
+    bootstrap = [](const Peer& peer, const auto&) {
+      return Echo::Client(kj::heap<EchoServer>(peer));
+    };
   spdlog::default_logger_raw();  // made before there are threads: libspdlog hides its lock from
                                  // TSan
   std::promise<Result<Address>> listening;

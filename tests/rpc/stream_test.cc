@@ -5,6 +5,8 @@
 #include <kj/debug.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include "base/unique_fd.h"
@@ -197,7 +199,7 @@ TEST_F(Stream, PeerThatDoesNotReadIsDroppedAtTheLimit) {
 
 TEST_F(Stream, PeerThatDoesNotReadIsDroppedAfterATime) {
   RpcLimits limits;
-  limits.pause_reading_bytes = 64 << 10;
+  limits.stall_bytes = 64 << 10;
   limits.write_stall_timeout_ms = 50;
   open(limits);
   write(std::string(4 << 20, 'x'));
@@ -209,9 +211,32 @@ TEST_F(Stream, PeerThatDoesNotReadIsDroppedAfterATime) {
   EXPECT_NE(error->message.find("does not read"), std::string::npos);
 }
 
+// At most a fifth of what it has to take, of which the kernel asks for more several times.
+TEST_F(Stream, PeerThatReadsNextToNothingIsDroppedAfterATime) {
+  constexpr size_t kMost = 4 << 20, kPiece = 4 << 10;
+  RpcLimits limits;
+  limits.stall_bytes = 64 << 10;
+  limits.write_stall_timeout_ms = 500;
+  open(limits);
+  write(std::string(32 << 20, 'x'));
+  std::atomic<bool> dropped = false;
+  size_t got = 0;
+  std::thread reader([&] {
+    char piece[kPiece];
+    while (!dropped && got < kMost) {
+      got += static_cast<size_t>(std::max<ssize_t>(::recv(peer_.get(), piece, kPiece, 0), 0));
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  });
+  EXPECT_TRUE(error_of([&] { stream_->when_queued_below(1).wait(wait_); }));
+  dropped = true;
+  reader.join();
+  EXPECT_LT(got, kMost);
+}
+
 TEST_F(Stream, SlowPeerIsNotDropped) {
   RpcLimits limits;
-  limits.pause_reading_bytes = 64 << 10;
+  limits.stall_bytes = 64 << 10;
   limits.write_stall_timeout_ms = 200;
   open(limits);
   write(std::string(2 << 20, 'x'));

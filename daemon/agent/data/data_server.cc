@@ -160,7 +160,7 @@ Result<std::unique_ptr<DataServer>> DataServer::listen(EventLoop& loop, const Ad
                                                        const Tls& tls, Pool& pool, size_t readers) {
   auto impl = std::make_unique<Impl>(loop, pool, readers);
   auto server = RpcServer::listen(
-      loop, address, tls, RpcLimits{}, [&shared = impl->shared](const Peer& peer) {
+      loop, address, tls, RpcLimits{}, [&shared = impl->shared](const Peer& peer, const auto&) {
         return wire::DataSource::Client(kj::heap<DataService>(shared, peer));
       });
   if (!server) return tl::unexpected(server.error());

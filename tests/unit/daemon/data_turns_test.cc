@@ -339,7 +339,7 @@ class OlderSource final : public wire::DataSource::Server {
 
 TEST_F(DataTurns, AnOlderDaemonIsReadWithoutATurn) {
   const Address address{.path = root / "older.sock"};
-  const auto server = RpcServer::listen(loop, address, nullptr, {}, [](const Peer&) {
+  const auto server = RpcServer::listen(loop, address, nullptr, {}, [](const Peer&, const auto&) {
                         return wire::DataSource::Client(kj::heap<OlderSource>());
                       }).value();
   bool served = false;

@@ -129,7 +129,7 @@ FakeCoordinator::~FakeCoordinator() {
 
 void FakeCoordinator::listen() {
   auto made = RpcServer::listen(loop, {.path = path_}, nullptr, RpcLimits(),
-                                [this](const Peer&) -> capnp::Capability::Client {
+                                [this](const Peer&, const auto&) -> capnp::Capability::Client {
                                   return wire::Cluster::Client(kj::heap<Cluster>(*this));
                                 });
   if (!made) throw std::runtime_error(made.error().message);

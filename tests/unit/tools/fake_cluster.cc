@@ -374,9 +374,9 @@ FakeCluster::FakeCluster() {
   thread_ = std::thread([this] {
     EventLoop loop;
     wire::Cluster::Client cluster = kj::heap<Server>(state);
-    auto server =
-        RpcServer::listen(loop, *Address::parse(address()), nullptr, {},
-                          [&](const Peer&) { return capnp::Capability::Client(cluster); });
+    auto server = RpcServer::listen(
+        loop, *Address::parse(address()), nullptr, {},
+        [&](const Peer&, const auto&) { return capnp::Capability::Client(cluster); });
     if (!server) throw std::runtime_error(server.error().message);
     loop_ = &loop;
     loop_.notify_all();
