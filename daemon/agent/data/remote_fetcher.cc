@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -37,8 +38,8 @@ class RemoteFetcher::Sources : public std::enable_shared_from_this<Sources> {
   // for writing may fetch it at the same moment, each from its own offset.
   using Key = std::tuple<std::string, DatasetId, std::thread::id>;
 
-  Sources(EventLoop& loop, std::shared_ptr<DataLinks> links)
-      : loop_(loop), links_(std::move(links)) {}
+  Sources(EventLoop& loop, std::shared_ptr<DataLinks> links, int64_t idle_ms)
+      : loop_(loop), links_(std::move(links)), idle_ms_(idle_ms) {}
 
   void read(const Key& key, uint64_t offset, const std::shared_ptr<Waiter>& waiter) {
     Stream& stream = streams_[key];
@@ -69,9 +70,6 @@ class RemoteFetcher::Sources : public std::enable_shared_from_this<Sources> {
   }
 
  private:
-  static constexpr int64_t kSweepMs = 10'000;
-  static constexpr int64_t kStreamIdleNs = 10'000'000'000;
-
   struct Chunk {
     uint64_t offset = 0;
     std::optional<capnp::Response<wire::DataSource::ReadResults>> response;
@@ -93,6 +91,12 @@ class RemoteFetcher::Sources : public std::enable_shared_from_this<Sources> {
     std::shared_ptr<DataLink> link;
     std::deque<std::unique_ptr<Chunk>> ahead;
     int64_t used_ns = 0;
+
+    // The source may need longer than a stream is idle.
+    bool awaited() const {
+      return std::any_of(ahead.begin(), ahead.end(),
+                         [](const auto& chunk) { return chunk->waiter && chunk->waiter->waits(); });
+    }
   };
 
   static void ask(Stream& stream, const Key& key, uint64_t offset, size_t bytes) {
@@ -120,7 +124,7 @@ class RemoteFetcher::Sources : public std::enable_shared_from_this<Sources> {
 
   void sweep_later() {
     sweeping_ = true;
-    loop_.detach(loop_.after_ms(kSweepMs).then([weak = weak_from_this()] {
+    loop_.detach(loop_.after_ms(idle_ms_).then([weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->sweep();
     }),
                  "ending idle data streams");
@@ -128,14 +132,17 @@ class RemoteFetcher::Sources : public std::enable_shared_from_this<Sources> {
 
   void sweep() {
     const int64_t now_ns = system_clock().boot_ns();
-    std::erase_if(streams_,
-                  [&](const auto& item) { return now_ns - item.second.used_ns > kStreamIdleNs; });
+    std::erase_if(streams_, [&](const auto& item) {
+      const Stream& stream = item.second;
+      return now_ns - stream.used_ns > idle_ms_ * 1'000'000 && !stream.awaited();
+    });
     sweeping_ = false;
     if (!streams_.empty()) sweep_later();
   }
 
   EventLoop& loop_;
   const std::shared_ptr<DataLinks> links_;
+  const int64_t idle_ms_;
   std::map<Key, Stream> streams_;
   bool sweeping_ = false;
 };
@@ -160,10 +167,10 @@ class RemoteFetcher::HeldTurn final : public ReadTurn {
   const TurnCalls::Id id_;
 };
 
-RemoteFetcher::RemoteFetcher(EventLoop& loop, Tls tls, int64_t timeout_ms)
+RemoteFetcher::RemoteFetcher(EventLoop& loop, Tls tls, int64_t timeout_ms, int64_t idle_ms)
     : loop_(loop), timeout_ms_(timeout_ms) {
   auto links = std::make_shared<DataLinks>(loop, std::move(tls));
-  sources_ = std::make_shared<Sources>(loop, links);
+  sources_ = std::make_shared<Sources>(loop, links, idle_ms);
   turns_ = std::make_shared<TurnCalls>(std::move(links));
 }
 

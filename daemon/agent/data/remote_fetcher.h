@@ -22,8 +22,9 @@ class RemoteFetcher final : public RemoteSource {
   static constexpr size_t kChunkBytes = kCopyChunkBytes;
   static constexpr size_t kChunksAhead = 4;
 
-  // On the loop's thread, as are close() and the destructor.
-  RemoteFetcher(EventLoop& loop, Tls tls, int64_t timeout_ms = 30'000);
+  // On the loop's thread, as are close() and the destructor. What is asked for ahead is dropped
+  // when nobody has read on for `idle_ms`.
+  RemoteFetcher(EventLoop& loop, Tls tls, int64_t timeout_ms = 30'000, int64_t idle_ms = 10'000);
   ~RemoteFetcher() override;
 
   // On the loop's thread: where this node serves data itself, which those that it has a turn with

@@ -36,6 +36,12 @@ class Mailbox : public AnyMailbox {
     put([&] { return Result<T>(tl::unexpected(error)); });
   }
 
+  // Whether an answer would still be taken.
+  bool waits() {
+    std::lock_guard lock(mutex_);
+    return !abandoned_ && !answer_;
+  }
+
   // None: nothing came for `limit_ms`, or before `cancel` was raised. What comes later is not
   // taken.
   std::optional<Result<T>> take(int64_t limit_ms, const std::atomic<bool>& cancel) {
