@@ -5,6 +5,8 @@
 
 namespace tierpilot {
 
+uint64_t descriptor_limit();
+
 // Raises the limit as far as it may, for children too, and returns it.
 uint64_t raise_descriptor_limit();
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
+#include "base/descriptors.h"
 #include "daemon/agent/node/completions.h"
 #include "daemon/memory/pool/workers.h"
 #include "rpc/digest.h"
@@ -56,35 +58,34 @@ struct Shared {
   Completions<std::shared_ptr<Bytes>> reads;
   Completions<ReplicaCheck> doubts;
   const std::shared_ptr<ReadTurns> turns;
+  std::shared_ptr<AnswerRoom> room;  // once it listens
   Workers workers;
 };
 
 // Of one connection.
 class DataService final : public wire::DataSource::Server {
  public:
-  DataService(Shared& shared, const Peer& peer) : shared_(shared), peer_(peer) {}
+  DataService(Shared& shared, const Peer& peer, const std::shared_ptr<const Unsent>& unsent)
+      : shared_(shared), peer_(peer), reader_(AnswerRoom::add(unsent)) {}
 
   kj::Promise<void> read(ReadContext context) override {
-    if (shared_.reads.size() >= DataServer::kMaxReads)
-      value_or_throw(Status(fail(ErrorCode::kExhausted, "too many reads at once")));
+    // Whoever does not wait any more leaves the line.
+    context.allowCancellation();
     const auto request = context.getParams();
-    auto pending = shared_.reads.add();
-    shared_.workers.add([pool = &shared_.pool, loop = &shared_.loop,
-                         complete = std::move(pending.complete), id = id_of(request),
-                         offset = request.getOffset(),
-                         bytes = std::min(request.getMaxBytes(), DataServer::kMaxReadBytes)] {
-      auto data = std::make_shared<Bytes>(bytes);
-      auto got = pool->read(id, offset, *data);
-      if (got) data->resize(*got);
-      Result<std::shared_ptr<Bytes>> result = data;
-      if (!got) result = tl::unexpected(got.error());
-      loop->post([complete, result = std::move(result)] { complete(result); });
-    });
+    const uint32_t bytes = std::min(request.getMaxBytes(), DataServer::kMaxReadBytes);
+    const auto id = id_of(request);
+    const uint64_t offset = request.getOffset();
     context.releaseParams();
-    return pending.promise.then([context](std::shared_ptr<Bytes> data) mutable {
-      context.getResults(capnp::MessageSize{data->size() / sizeof(capnp::word) + 16, 0})
-          .setData(kj::arrayPtr(reinterpret_cast<const kj::byte*>(data->data()), data->size()));
-    });
+    return shared_.room->enter(reader_, bytes)
+        .then([&shared = shared_, context, id, offset,
+               bytes](std::shared_ptr<AnswerRoom::Share> share) mutable {
+          return read_file(shared, id, offset, bytes, share)
+              .then([context, share](std::shared_ptr<Bytes> data) mutable {
+                const capnp::MessageSize size{data->size() / sizeof(capnp::word) + 16, 0};
+                context.getResults(size).setData(
+                    kj::arrayPtr(reinterpret_cast<const kj::byte*>(data->data()), data->size()));
+              });
+        });
   }
 
   // Whoever asks: at worst a copy is read once more, and a bound holds for that too.
@@ -117,6 +118,26 @@ class DataService final : public wire::DataSource::Server {
   }
 
  private:
+  // The share stays until the bytes are read, also when nobody waits for them any more.
+  static kj::Promise<std::shared_ptr<Bytes>> read_file(Shared& shared, const DatasetId& id,
+                                                       uint64_t offset, uint32_t bytes,
+                                                       std::shared_ptr<AnswerRoom::Share> share) {
+    auto pending = shared.reads.add();
+    shared.workers.add([pool = &shared.pool, loop = &shared.loop, id, offset, bytes,
+                        complete = std::move(pending.complete),
+                        share = std::move(share)]() mutable {
+      auto data = std::make_shared<Bytes>(bytes);
+      auto got = pool->read(id, offset, *data);
+      if (got) data->resize(*got);
+      Result<std::shared_ptr<Bytes>> result = data;
+      if (!got) result = tl::unexpected(got.error());
+      // Moved on: it must end on the loop's thread.
+      loop->post(
+          [complete, result = std::move(result), share = std::move(share)] { complete(result); });
+    });
+    return kj::mv(pending.promise);
+  }
+
   template <class Request>
   static DatasetId id_of(const Request& request) {
     return {std::string(request.getDataset().cStr(), request.getDataset().size()),
@@ -141,7 +162,21 @@ class DataService final : public wire::DataSource::Server {
 
   Shared& shared_;
   const Peer peer_;
+  const std::shared_ptr<AnswerRoom::Reader> reader_;
 };
+
+RpcLimits limits_of_connections() {
+  RpcLimits limits;
+  // Tasks, files and the coordinator need the others.
+  limits.max_connections =
+      std::clamp<uint64_t>(descriptor_limit() / 2, 1, DataServer::kMaxConnections);
+  limits.spare_idle_ms = 1'000;
+  // Reads that wait for room are a few hundred bytes each.
+  limits.max_unanswered_bytes = size_t{128} << 10;
+  // Who takes nothing must not fill the room for all of them.
+  limits.stall_bytes = size_t{64} << 10;
+  return limits;
+}
 
 }  // namespace
 
@@ -157,14 +192,17 @@ DataServer::DataServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 DataServer::~DataServer() = default;
 
 Result<std::unique_ptr<DataServer>> DataServer::listen(EventLoop& loop, const Address& address,
-                                                       const Tls& tls, Pool& pool, size_t readers) {
+                                                       const Tls& tls, Pool& pool, size_t readers,
+                                                       const AnswerRoom::Limits& room) {
   auto impl = std::make_unique<Impl>(loop, pool, readers);
   auto server = RpcServer::listen(
-      loop, address, tls, RpcLimits{}, [&shared = impl->shared](const Peer& peer, const auto&) {
-        return wire::DataSource::Client(kj::heap<DataService>(shared, peer));
+      loop, address, tls, limits_of_connections(),
+      [&shared = impl->shared](const Peer& peer, const auto& unsent) {
+        return wire::DataSource::Client(kj::heap<DataService>(shared, peer, unsent));
       });
   if (!server) return tl::unexpected(server.error());
   impl->server = std::move(*server);
+  impl->shared.room = std::make_shared<AnswerRoom>(loop, impl->server->unsent(), room);
   return std::unique_ptr<DataServer>(new DataServer(std::move(impl)));
 }
 
@@ -174,6 +212,10 @@ Address DataServer::address() const {
 
 ReadTurns::Totals DataServer::turns() const {
   return impl_->shared.turns->totals();
+}
+
+size_t DataServer::unsent_bytes() const {
+  return impl_->server->unsent()->bytes();
 }
 
 }  // namespace tierpilot::agent

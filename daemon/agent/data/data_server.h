@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/result.h"
+#include "daemon/agent/data/answer_room.h"
 #include "daemon/agent/data/read_turns.h"
 #include "daemon/memory/pool/pool.h"
 #include "rpc/address.h"
@@ -20,13 +21,17 @@ class DataServer {
   static constexpr uint32_t kMaxReadBytes = 1 << 20;
   // Then the next one may read too, whatever the first does: it may stand still.
   static constexpr int64_t kMaxTurnMs = 60'000;
-  static constexpr size_t kMaxReads = 64;  // at once; more are refused with kExhausted
+  // As many as stand in line for a turn, and as many beside them; less where descriptors are few.
+  // Then those that are idle make room.
+  static constexpr uint64_t kMaxConnections = 2 * ReadTurns::kMaxLine;
 
   static Result<std::unique_ptr<DataServer>> listen(EventLoop& loop, const Address& address,
-                                                    const Tls& tls, Pool& pool, size_t readers);
+                                                    const Tls& tls, Pool& pool, size_t readers,
+                                                    const AnswerRoom::Limits& room = {});
   ~DataServer();
   Address address() const;
   ReadTurns::Totals turns() const;
+  size_t unsent_bytes() const;  // that readers have not taken
 
  private:
   struct Impl;

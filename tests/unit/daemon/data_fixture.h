@@ -43,9 +43,10 @@ class DataFixture : public testing::Test {
     if (!root.empty()) std::filesystem::remove_all(root);
   }
 
-  void serve() {
+  void serve(const AnswerRoom::Limits& room = {}) {
     server.reset();
-    auto listening = DataServer::listen(loop, {.path = root / "data.sock"}, nullptr, *pool, 2);
+    auto listening =
+        DataServer::listen(loop, {.path = root / "data.sock"}, nullptr, *pool, 2, room);
     ASSERT_TRUE(listening) << listening.error().message;
     server = std::move(*listening);
   }
