@@ -59,8 +59,7 @@ Result<PastRunsByName> past_runs(Db& db) {
     if (!*more) return all;
     const auto engine = parse_engine(query->text(0));
     const auto runs = parse_past_runs(query->text(2));
-    if (!runs) return tl::unexpected(runs.error());
-    if (engine) all[{*engine, query->text(1)}] = *runs;
+    if (engine && runs) all[{*engine, query->text(1)}] = *runs;
   }
 }
 

@@ -34,7 +34,8 @@ gang::FailureHistory history_of(const std::map<std::string, int64_t>& since_ms,
   // What fails now lies before the end: the model counts only that.
   history.end_day = std::max(day(now_ms + 1), 1e-6);
   std::map<std::string, uint32_t> numbers, nodes;
-  for (const auto& [unit, since] : since_ms) {
+  for (const auto& [unit, told_since] : since_ms) {
+    const int64_t since = std::min(told_since, now_ms);  // by a clock that was ahead
     const auto number = static_cast<uint32_t>(history.units.size());
     const auto [node, is_new] =
         nodes.emplace(node_of(unit), static_cast<uint32_t>(history.columns[0].levels.size()));
@@ -52,13 +53,18 @@ gang::FailureHistory history_of(const std::map<std::string, int64_t>& since_ms,
   return history;
 }
 
+// By unit; old ones count less.
+std::vector<double> failures_of(const gang::FailureHistory& history) {
+  std::vector<double> failures(history.units.size());
+  for (const auto& failure : history.failures)
+    failures[failure.unit] += std::exp2((failure.day - history.end_day) / kRepairedHalfLife_days);
+  return failures;
+}
+
 // A fleet too young to tell whether its units differ is taken for one where they do: each has a
 // rate of its own, Gamma-distributed about what the model says, with the shape 1.
-gang::UnitRate by_its_own(const gang::UnitRate& rate, const gang::FailureHistory& history) {
-  double failures = 0;
-  for (const auto& failure : history.failures)
-    if (failure.unit == rate.unit)
-      failures += std::exp2((failure.day - history.end_day) / kRepairedHalfLife_days);
+gang::UnitRate by_its_own(const gang::UnitRate& rate, double failures,
+                          const gang::FailureHistory& history) {
   const double days = history.end_day - history.services[rate.unit].begin_day;
   const double mean = std::max(rate.per_day, 1e-9);
   return {rate.unit, (1 + failures) / (1 / mean + days), 1 + failures};
@@ -210,8 +216,9 @@ const std::map<std::string, UnitFailureRate>& UnitBook::rates(int64_t now_ms) co
   const bool units_differ = std::any_of(evidence.begin(), evidence.end(), [](const auto& factor) {
     return factor.name == "unit" && factor.matters;
   });
+  const auto failures = failures_of(history);
   for (auto rate : model.rates(1)) {
-    if (!units_differ) rate = by_its_own(rate, history);
+    if (!units_differ) rate = by_its_own(rate, failures[rate.unit], history);
     const auto interval = gang::gamma_interval(rate.per_day, rate.shape, 0.9);
     rates_[history.units[rate.unit]] = {rate.per_day / 24, interval.low / 24, interval.high / 24,
                                         rate.shape};

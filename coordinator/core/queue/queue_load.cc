@@ -34,6 +34,7 @@ Status check(const std::string& who, const QueueLoad::Load& load, uint64_t most_
 
 uint64_t task_bytes(const TaskSpec& spec) {
   uint64_t bytes = kBareTaskBytes + spec.name.size() + spec.node.size() + spec.memory_tier.size();
+  bytes += spec.share.model_card.size();
   for (const auto& argument : spec.argv) bytes += kStringBytes + argument.size();
   for (const auto& [name, value] : spec.env) bytes += 2 * kStringBytes + name.size() + value.size();
   for (const auto& use : spec.datasets) bytes += sizeof(DatasetUse) + use.dataset.size();

@@ -8,6 +8,14 @@
 #include "coordinator/core/sharing/share_waits.h"
 
 namespace tierpilot {
+namespace {
+
+// Of one job; empty: none.
+bool is_newer(const std::string& checkpoint, const std::string& than) {
+  return parse_checkpoint_name(checkpoint) > parse_checkpoint_name(than);
+}
+
+}  // namespace
 
 void ShareKeeper::tick() {
   end_preempted();
@@ -23,8 +31,9 @@ void ShareKeeper::adjust() {
   if (holders_.empty()) return;
   for (auto& [id, holder] : holders_)
     if (auto newest = newest_checkpoint(state_, id); newest != holder.checkpoint) {
+      // One that went with its node is none that was just saved.
+      if (is_newer(newest, holder.checkpoint)) holder.record.saved(boot_s(state_));
       holder.checkpoint = std::move(newest);
-      holder.record.saved(boot_s(state_));
     }
   for (const auto& [unit, running] : running_by_unit()) heed(running);
   foretell_restored();
@@ -136,7 +145,7 @@ void ShareKeeper::preempt(uint64_t id, uint64_t for_task, const std::string& rea
   if (task->share) ++task->share->preemptions;
   ++preemptions_;
   checkpoints_.ask(id, reason);
-  end_preempted();
+  end_if_saved(id, found->second);
 }
 
 bool ShareKeeper::has_kept_unit(uint64_t task) const {
@@ -163,25 +172,28 @@ bool ShareKeeper::takes_checkpoints(uint64_t id, const Holder& holder) const {
 }
 
 void ShareKeeper::end_preempted() {
-  const int64_t now_ns = state_.clock.boot_ns();
-  for (auto& [id, holder] : holders_) {
-    auto& preemption = holder.preemption;
-    const auto* task = state_.tasks.find(id);
-    const auto* node = state_.registry.find(holder.node);
-    if (!preemption || !task || !node || !node->link) continue;
-    // What was said over an earlier connection may never have come.
-    if (preemption->told.lock() == node->link) continue;
-    const bool may_save =
-        task->state == TaskState::kRunning && takes_checkpoints(id, holder) &&
-        newest_checkpoint(state_, id) == preemption->checkpoint &&
-        now_ns - preemption->since_ns < state_.settings.preemption_grace_ms * 1'000'000;
-    if (may_save) continue;
-    // Its start may be on its way to the disk still, and its node does not know it then: it is told
-    // again until it runs.
-    if (task->state == TaskState::kRunning) preemption->told = node->link;
-    preemption->ordered = true;
-    node->link->cancel(holder.attempt, preemption->reason);
-  }
+  for (auto& [id, holder] : holders_) end_if_saved(id, holder);
+}
+
+// Or if it cannot save, or had time enough to.
+void ShareKeeper::end_if_saved(uint64_t id, Holder& holder) {
+  auto& preemption = holder.preemption;
+  if (!preemption) return;
+  const auto* task = state_.tasks.find(id);
+  const auto* node = state_.registry.find(holder.node);
+  if (!task || !node || !node->link) return;
+  // What was said over an earlier connection may never have come.
+  if (preemption->told.lock() == node->link) return;
+  const int64_t waited_ns = state_.clock.boot_ns() - preemption->since_ns;
+  const bool has_saved = is_newer(newest_checkpoint(state_, id), preemption->checkpoint);
+  const bool may_save = task->state == TaskState::kRunning && takes_checkpoints(id, holder) &&
+                        !has_saved && waited_ns < state_.settings.preemption_grace_ms * 1'000'000;
+  if (may_save) return;
+  // Its start may be on its way to the disk still, and its node does not know it then: it is told
+  // again until it runs.
+  if (task->state == TaskState::kRunning) preemption->told = node->link;
+  preemption->ordered = true;
+  node->link->cancel(holder.attempt, preemption->reason);
 }
 
 }  // namespace tierpilot

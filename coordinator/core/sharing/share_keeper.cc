@@ -119,11 +119,27 @@ void ShareKeeper::pump() {
   for (const uint64_t id : waiting_for_shares(state_.tasks)) {
     auto* task = state_.tasks.find(id);
     if (!task) continue;
-    if (++looked_at[task->spec.share.engine] <= kMostLookedAt)
+    auto why = stands_back(*task, now);
+    if (why.empty() && ++looked_at[task->spec.share.engine] <= kMostLookedAt) {
       look_at(*task, now);
-    else if (task->reason != beyond)
-      task->reason = beyond;
+      continue;
+    }
+    // Nobody keeps a unit while others are not looked at for it.
+    if (has_kept_unit(id)) let_go(id);
+    if (why.empty()) why = beyond;
+    if (task->reason != why) task->reason = std::move(why);
   }
+}
+
+// Why it goes before nobody, whatever is free; empty: it is to be looked at. Many of them may wait.
+std::string ShareKeeper::stands_back(const Task& task, const Units& now) const {
+  const auto& bound_to = task.spec.node;
+  const bool is_there = bound_to.empty() || std::any_of(now.nodes.begin(), now.nodes.end(),
+                                                        [&](const NodeRecord* node) {
+                                                          return node->facts.name == bound_to;
+                                                        });
+  if (!is_there) return "waiting for " + missing_units(state_, task.spec);
+  return state_.blocked_by(task);
 }
 
 bool ShareKeeper::look_at(Task& task, Units& now) {
@@ -131,11 +147,6 @@ bool ShareKeeper::look_at(Task& task, Units& now) {
   if (job.predicted.empty()) {
     let_go(task.id);
     task.reason = "waiting for " + missing_units(state_, task.spec);
-    return false;
-  }
-  if (const auto blocked = state_.blocked_by(task); !blocked.empty()) {
-    let_go(task.id);
-    task.reason = blocked;
     return false;
   }
   const int64_t begin_ns = state_.clock.boot_ns();

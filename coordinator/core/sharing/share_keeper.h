@@ -144,6 +144,7 @@ class ShareKeeper {
   void foretell_restored();
   void review_trials(sharing::LiveUnit unit);
   void end_trial(Task& task, TrialEnd end);
+  std::string stands_back(const Task& task, const Units& units) const;
   bool look_at(Task& task, Units& units);
   // Null: it may have it, if it has enough left.
   const char* node_refuses(const Task& task, const NodeRecord& node) const;
@@ -170,6 +171,7 @@ class ShareKeeper {
   // `for_task`: see Preemption.
   void preempt(uint64_t task, uint64_t for_task, const std::string& reason);
   void end_preempted();
+  void end_if_saved(uint64_t id, Holder& holder);
   void adjust();
   void adjust(const UnitId& id, const sharing::LiveUnit& unit);
   // Who was ended for its neighbours has left it: they come before those that wait.

@@ -88,11 +88,11 @@ std::vector<sharing::WaitingJob> ShareKeeper::promised_before(const Units& now) 
     if (!task.spec.share.latency_sensitive || ahead.size() > kMostAhead) break;
     ahead.push_back(waiting_job(task, now));
   }
-  // After a restart: if their nodes do not come back, these wait as well.
+  // After a restart, or a lost connection: if their nodes do not come back, these wait as well.
   for (const auto& [id, holder] : holders_) {
     const auto* task = state_.tasks.find(id);
     const auto* node = state_.registry.find(holder.node);
-    const bool away = node && node->life == NodeLife::kExpected;
+    const bool away = node && node->life != NodeLife::kLost && !node->can_be_asked();
     if (task && away && task->spec.share.latency_sensitive)
       ahead.push_back(waiting_job(*task, now));
   }

@@ -52,6 +52,15 @@ bool is_sound(const UnitBook& units, const NodeRecord& node, size_t unit) {
   return gpu.empty() || (units.unhealthy_because(id).empty() && units.drained_because(id).empty());
 }
 
+// Of one unit of the type.
+uint64_t most_memory(const std::vector<sharing::LiveNode>& nodes, const std::string& type) {
+  uint64_t most = 0;
+  for (const auto& node : nodes)
+    for (const auto& unit : node)
+      if (unit.type == type) most = std::max(most, unit.whole.memory_bytes);
+  return most;
+}
+
 }  // namespace
 
 UnitFeatures ShareKeeper::features(const NodeFacts& node, size_t unit) const {
@@ -140,7 +149,8 @@ ShareKeeper::Units ShareKeeper::units(bool open_only) const {
   const auto awaited = engines_with_promises(state_);
   std::map<std::string, size_t> at;
   for (const auto* node : state_.registry.up()) {
-    if (node->facts.shared_units.empty() || (open_only && node->is_closed())) continue;
+    if (node->facts.shared_units.empty()) continue;
+    if (open_only && (node->is_closed() || !node->can_be_asked())) continue;
     at[node->facts.name] = units.nodes.size();
     units.nodes.push_back(node);
     auto& live = units.live.emplace_back();
@@ -190,8 +200,13 @@ sharing::WaitingJob ShareKeeper::waiting_job(uint64_t id, const TaskSpec& spec,
   }
   for (const auto& [name, type] : units.types)
     if (type.engine == spec.share.engine &&
-        (!job.only_node || has(units.live[*job.only_node], name)))
-      job.predicted.emplace(name, forecasts_.of(spec, type.features, corrected_by).predicted);
+        (!job.only_node || has(units.live[*job.only_node], name))) {
+      auto predicted = forecasts_.of(spec, type.features, corrected_by).predicted;
+      // What is predicted nobody enforces, so a run on cores may have used more than a unit has.
+      if (type.engine == Engine::kCpu && spec.memory_bytes == 0)
+        predicted.memory_bytes = std::min(predicted.memory_bytes, most_memory(units.live, name));
+      job.predicted.emplace(name, predicted);
+    }
   return job;
 }
 

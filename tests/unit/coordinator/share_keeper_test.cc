@@ -325,6 +325,42 @@ TEST_F(ShareKeeperTest, ANodeThatIsClosedGetsNone) {
   EXPECT_THAT(task(id).reason, HasSubstr("none is up"));
 }
 
+// Of which there may be any number.
+TEST_F(ShareKeeperTest, TasksForANodeThatIsAwayHoldUpNobody) {
+  join_sharing("n2", 1);
+  state_->registry.find("n2")->link.reset();
+  auto bound = shared("bound", 400);
+  bound.node = "n2";
+  std::vector<TaskSpec> many(300, bound);
+  for (auto& each : many) each.name.clear();
+  const auto submitted = submit(many);
+  ASSERT_TRUE(submitted) << submitted.error().message;
+  const auto other = accept(shared("other", 400));
+  pump();
+  EXPECT_EQ(task(other).state, TaskState::kRunning) << task(other).reason;
+}
+
+// What it used was more than was foretold, which nobody enforces.
+TEST_F(ShareKeeperTest, ARunThatUsedMoreMemoryThanAUnitHasKeepsNoLaterOneAway) {
+  const auto first = accept(shared("python3", 0));
+  pump();
+  JobPoint used{.attempt = 1, .milli_units = 1000};
+  for (int s = 1; s <= 20; ++s) {
+    pass(1);
+    used.cpu_ns = static_cast<uint64_t>(s) * 300'000'000;
+    used.at_ms = clock_.wall_ms();
+    keeper_->reported(task(first), used);
+  }
+  auto large = success();
+  large.max_resident_bytes = uint64_t{1} << 40;
+  ASSERT_TRUE(exit("n1", {first, 1}, large));
+  const auto second = accept(shared("python3", 0));
+  pump();
+  ASSERT_EQ(task(second).state, TaskState::kRunning) << task(second).reason;
+  EXPECT_EQ(keeper_->share_of(second)->forecast.by, "a run of its name");
+  EXPECT_LE(task(second).share->memory_bytes, uint64_t{1} << 30);
+}
+
 TEST_F(ShareKeeperTest, WhyANodeThatATaskIsBoundToTakesNoneIsTold) {
   auto spec = shared("a", 400);
   spec.node = "n1";

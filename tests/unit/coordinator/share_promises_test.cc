@@ -96,6 +96,17 @@ TEST_F(SharePromisesTest, NoneIsMadeWithRoomThatANodeWhichIsAwayMayNeed) {
   accept(third);
 }
 
+TEST_F(SharePromisesTest, NoneIsMadeOnANodeWhoseConnectionIsGone) {
+  auto spec = promised("a", 500, 60, 300);
+  spec.node = "n1";
+  state_->registry.find("n1")->link.reset();
+  EXPECT_THAT(refusal(spec), HasSubstr("node 'n1': it is not connected"));
+  spec.node.clear();
+  EXPECT_THAT(refusal(spec), HasSubstr("none is up"));
+  node_ = join_sharing("n1", 1);
+  accept(spec);
+}
+
 TEST_F(SharePromisesTest, OfATaskForANodeOnlyThatOneCounts) {
   join_sharing("n2", 1);
   auto first = promised("a", 1000, 100, 250), second = promised("b", 1000, 100, 250);
