@@ -3,7 +3,9 @@
 
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -16,7 +18,8 @@ namespace tierpilot::swap {
 class Lane {
  public:
   using Work = std::function<void(uint32_t item, Copier& copier)>;
-  // `name` of the threads has at most 15 characters. `device` has to outlive it.
+  // `name` of the threads has at most 15 characters. `device` has to outlive it. Throws what there
+  // is no thread or memory for.
   Lane(const std::string& name, size_t threads, ComputeDevice& device, Work work);
   // What has not begun is left undone.
   ~Lane();
@@ -24,12 +27,16 @@ class Lane {
 
  private:
   void run(const std::string& name, ComputeDevice& device);
+  std::unique_ptr<Copier> begin(ComputeDevice& device);
+  void end();
 
   Work work_;
   std::mutex mutex_;
-  std::condition_variable wake_;
+  std::condition_variable wake_, begun_;
   std::deque<uint32_t> items_;
   bool ending_ = false;
+  size_t ready_ = 0;  // threads
+  std::exception_ptr failure_;
   std::vector<std::thread> threads_;
 };
 

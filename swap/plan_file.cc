@@ -121,7 +121,9 @@ Result<std::optional<Place>> place_of(const std::filesystem::path& path) {
 }
 
 Status replace(const Place& place, std::string_view bytes) {
-  auto beside = fmt::format("{}/{}.XXXXXX", path_of(place.folder), place.name);
+  constexpr size_t kMostOfName = 200;  // with what follows it is a name, too
+  auto beside =
+      fmt::format("{}/{}.XXXXXX", path_of(place.folder), place.name.substr(0, kMostOfName));
   const UniqueFd file(mkostemp(beside.data(), O_CLOEXEC));
   if (!file) return fail_errno(errno, "a new file beside it");
   auto status = write_all(file.get(), bytes);

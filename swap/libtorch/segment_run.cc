@@ -2,6 +2,7 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -50,7 +51,8 @@ class OpenSegment {
  public:
   OpenSegment(Segments& segments, uint64_t kind, int64_t input_bytes)
       : segments_(segments), again_(segments.begin(kind, input_bytes)) {}
-  ~OpenSegment() { segments_.end(possible_); }
+  // An exception says nothing of the next time.
+  ~OpenSegment() { segments_.end(possible_ || std::uncaught_exceptions() > exceptions_); }
   OpenSegment(const OpenSegment&) = delete;
   OpenSegment& operator=(const OpenSegment&) = delete;
 
@@ -61,6 +63,7 @@ class OpenSegment {
   Segments& segments_;
   const bool again_;
   bool possible_ = false;
+  const int exceptions_ = std::uncaught_exceptions();
 };
 
 }  // namespace

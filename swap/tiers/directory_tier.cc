@@ -57,13 +57,7 @@ class DirectoryTier : public Tier {
         at += wrote;
       }
     }
-    // Without direct writes its pages would stay in the memory that they are to leave.
-    if (!direct_) {
-      sync_file_range(file_.get(), offset, bytes,
-                      SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
-      posix_fadvise(file_.get(), offset, bytes, POSIX_FADV_DONTNEED);
-    }
-    return {};
+    return leave_memory(offset, bytes);
   }
 
   Status read(int64_t offset, std::byte* data, int64_t bytes, Staging& staging) override {
@@ -83,6 +77,17 @@ class DirectoryTier : public Tier {
   }
 
  private:
+  // Without direct writes, which some file systems take and do not do, its pages would stay in the
+  // memory that they are to leave; and a disk that is full or fails tells only here.
+  Status leave_memory(int64_t offset, int64_t bytes) {
+    constexpr unsigned kWritten =
+        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    if (sync_file_range(file_.get(), offset, bytes, kWritten) != 0 && errno != ENOSYS)
+      return fail_errno(errno, fmt::format("{}: writing back", name_));
+    posix_fadvise(file_.get(), offset, bytes, POSIX_FADV_DONTNEED);
+    return {};
+  }
+
   static int64_t padding(int64_t bytes) {
     return (bytes + Extents::kAlignment - 1) / Extents::kAlignment * Extents::kAlignment;
   }

@@ -121,9 +121,9 @@ Result<KeptStep> step_of(const json& object) {
   if (!uses) return tl::unexpected(uses.error());
   kept.step.uses = std::move(*uses);
   const auto intervals = kept.step.events() + 1;
-  auto times = amounts(object, "time_ns", intervals, kMostNs, kMostNs);
-  auto others =
-      amounts(object, "other_bytes", intervals, kMaxBytes, std::numeric_limits<int64_t>::max());
+  // What a graph of the step may have (graph_builder.h).
+  auto times = amounts(object, "time_ns", intervals, kMaxBytes, kMostNs);
+  auto others = amounts(object, "other_bytes", intervals, kMaxBytes, kMostNs / 2);
   if (!times || !others)
     return wrong("\"time_ns\" and \"other_bytes\" have to have a number for each interval");
   kept.step.time_ns = std::move(*times);
@@ -201,7 +201,10 @@ Result<KeptPlans> read_plans(std::string_view bytes, std::string_view settings) 
   const auto text = bytes.substr(begin);
   if (bytes.substr(kMagic.size(), kDigestChars) != to_string(digest_of(text)))
     return wrong("damaged: its checksum is another one");
-  const auto body = json::parse(text, nullptr, false);
+  // Of what is nested deeper a few bytes take gigabytes.
+  constexpr int kDeepest = 8;
+  const auto flat = [](int depth, json::parse_event_t, json&) { return depth <= kDeepest; };
+  const auto body = json::parse(text, flat, false);
   if (!body.is_object()) return wrong("no JSON object");
   const auto under = body.find("settings");
   if (under == body.end() || !under->is_string() ||

@@ -11,7 +11,16 @@ from .telling import warn
 _MOST = 8  # settings: each has threads and what it learned, and ends when nobody has it any more
 _opened = collections.OrderedDict()  # the one that was asked for the longest ago is the first
 _opening = threading.Lock()
-os.register_at_fork(after_in_child=_opened.clear)
+
+
+def _begin_anew():
+    """In a child, whose parent's other threads may have held it."""
+    global _opening
+    _opening = threading.Lock()
+    _opened.clear()
+
+
+os.register_at_fork(after_in_child=_begin_anew)
 
 
 def _budget_of_the_task():

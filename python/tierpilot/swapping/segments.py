@@ -3,6 +3,7 @@ layers in a sequence without blocks."""
 
 import functools
 import math
+import os
 import threading
 import weakref
 
@@ -137,12 +138,14 @@ class Segments:
 
     def _segment(self, name, modules, work, inputs, named):
         # What the program itself computes again in a backward pass is none of a step's.
-        if not torch.is_grad_enabled() or recomputing() or in_backward() or not self._busy.acquire(blocking=False):
+        if not torch.is_grad_enabled() or recomputing() or in_backward():
             return work(*inputs, **named)
-        try:
-            return self._run(name, modules, work, inputs, named)
-        finally:
-            self._busy.release()
+        for alone in map(self._busy.acquire, (False,)):  # a signal's handler may raise behind a call
+            try:
+                return (self._run(name, modules, work, inputs, named) if alone else work(*inputs, **named))
+            finally:
+                if alone:
+                    self._busy.release()
 
 
 def _counter_of(tensor):
@@ -232,6 +235,7 @@ def _active():
 
 
 _calls = Calls(_active)
+os.register_at_fork(after_in_child=lambda: setattr(_calls, "_lock", threading.Lock()))
 
 
 def enter(segments):

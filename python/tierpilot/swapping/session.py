@@ -80,14 +80,18 @@ class Swap(Book):
     def __exit__(self, *error):
         if not getattr(self._entered, "hooks", None):
             raise RuntimeError("tierpilot.swap: this thread has not entered it")
-        self._entered.hooks.pop().__exit__(*error)
-        if self._segments:
-            segments.leave()
-        with self._lock:
-            self._finish(self._unfinished)
-            self._inside -= 1
-            if self._inside == 0:
-                self._places.unwatch()
+        try:  # each, also where a signal's handler raises
+            self._entered.hooks.pop().__exit__(*error)
+        finally:
+            try:
+                if self._segments:
+                    segments.leave()
+            finally:
+                with self._lock:
+                    self._inside -= 1
+                    if self._inside == 0:
+                        self._places.unwatch()
+                    self._finish(self._unfinished)
         return False
 
     def step(self, work, tries=2):
@@ -146,7 +150,7 @@ class Swap(Book):
             place = number_of(place_of(name, modules, tensors), 8)
             again = self._open().segment_begin(place, sum(t.numel() * t.element_size() for t in tensors))
         seen, never = self._segments.seen, self._segments.never
-        able, possible = state.why is None and place not in never, False
+        able, possible, ended = state.why is None and place not in never, False, False
         if able and place not in seen:
             seen.add(place)
             state.look_closely()
@@ -162,9 +166,10 @@ class Swap(Book):
                     self._segments.keeps_nothing_of(place, tensors)
             if able and not possible:
                 never.add(place)
+            ended = True
         finally:
-            with self._lock:
-                self._core.segment_end(possible)
+            with self._lock:  # an exception says nothing of the next time
+                self._core.segment_end(possible if ended else able)
         return made
 
     def _make_room(self, size):

@@ -204,6 +204,27 @@ class Recompute(Case):
         del loss, broken
         self.same(run(swap, copy.deepcopy(model)), plain)
 
+    def test_a_block_that_raised_once_is_computed_again_later(self):
+        model, swap = deep(), Swap(BIG, "checkpoint")
+
+        def recomputed_by_a_step():
+            before = swap.statistics()["recomputed_segments"]
+            with swap:
+                loss = model(torch.randn(512, 64)).sum()
+            loss.backward()
+            return swap.statistics()["recomputed_segments"] - before
+
+        self.assertEqual(recomputed_by_a_step(), 0)
+        all_of_them = recomputed_by_a_step()
+        self.assertGreater(all_of_them, 2)
+        forward = model[2].layer.forward
+        model[2].layer.forward = lambda x: 1 / 0
+        with self.assertRaises(ZeroDivisionError), swap:
+            model(torch.randn(512, 64))
+        model[2].layer.forward = forward
+        recomputed_by_a_step()
+        self.assertEqual(recomputed_by_a_step(), all_of_them)
+
     def test_what_depends_on_more_than_its_inputs_is_an_error_and_no_wrong_gradient(self):
         class Moody(torch.nn.Module):
             calls = 0

@@ -85,6 +85,9 @@ TEST(KeptPlans, OthersAreRefusedWithTheReason) {
   says(replaced(bytes, "1000,1000]", "1000]"), "each interval");
   says(replaced(bytes, "1000,1000]", "1000,9223372036854775807]"), "each interval");
   says(replaced(bytes, "50,50]", "50,-50]"), "each interval");
+  // What a graph cannot have, and what takes much memory for few bytes.
+  says(replaced(bytes, "1000,1000]", "1000,1125899906842625]"), "each interval");
+  says(sealed(bytes.substr(0, bytes.find('\n') + 1) + std::string(1 << 20, '[')), "JSON");
   says(replaced(bytes, "[1,1,100,", "[1,1,0,"), "saves[0]");
   says(replaced(bytes, "[1,1,100,", "[1,1,1125899906842625,"), "saves[0]");
   says(replaced(bytes, "[1,1,100,", "[1,1,18446744073709551615,"), "saves[0]");

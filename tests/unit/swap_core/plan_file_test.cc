@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <barrier>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -140,14 +141,16 @@ TEST_F(PlanFile, TwoProgramsKeepWhatEachHasLearned) {
   EXPECT_EQ(restored(plans), 2);
 }
 
-// As processes of one program do.
+// As processes of one program do. Who opened after another has kept would begin with its steps.
 TEST_F(PlanFile, SeveralKeepTheirsAtOnce) {
   constexpr size_t kPrograms = 4;
+  std::barrier opened(kPrograms);
   const auto plans = folder_ / "plans";
   std::vector<std::thread> threads;
   for (size_t i = 0; i < kPrograms; ++i)
     threads.emplace_back([&, i] {
       FrontEnd front("swap", int64_t{1} << 40, "memory=64MiB", plans.c_str());
+      opened.arrive_and_wait();
       for (int step = 0; step < 3; ++step) front.step(4 + i);
       char error[512] = "";
       for (int round = 0; round < 50; ++round)
