@@ -301,7 +301,7 @@ struct DatasetCheck {
 struct NodeEntry {
   info @0 :Node.NodeInfo;
   status @1 :Node.NodeStatus;
-  state @2 :Text;               # up, lost, gone
+  state @2 :Text;               # expected, up, stopped, lost
   leaseLeftMs @3 :Int64;
   assignedUnits @4 :UInt32;
   tasksRunning @5 :UInt32;
