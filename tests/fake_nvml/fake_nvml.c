@@ -4,7 +4,7 @@
 //   gpus   a UUID a line: the devices, at most 16
 //   xids   "UUID NUMBER" a line, appended: an Xid error happens
 //   lost   a UUID a line: these devices do not answer, as long as they stand there
-//   hangs  who asks a device anything waits as long as the file stands there
+//   mute  who asks a device anything waits as long as the file stands there
 //   clients  "UUID PID BYTES" a line: the process computes on the device, whenever its first
 //            thread uses a CPU or waits for one, and has so much of its memory; through MPS where
 //            it has CUDA_MPS_PIPE_DIRECTORY: then it is in both lists, as drivers have it
@@ -71,7 +71,7 @@ static Gpu* find_gpu(const char* uuid) {
 
 static void hang(void) {
   const struct timespec step = {0, kWaitStepMs * 1000000L};
-  for (FILE* file; (file = open_file("hangs")); nanosleep(&step, NULL)) fclose(file);
+  for (FILE* file; (file = open_file("mute")); nanosleep(&step, NULL)) fclose(file);
 }
 
 static int is_lost(const Gpu* gpu) {

@@ -90,7 +90,7 @@ class HangingDriver : public testing::Test {
   }
   // Threads that were left behind come back before another test changes the environment.
   void TearDown() override {
-    std::filesystem::remove(driver_.path() + "/hangs");
+    std::filesystem::remove(driver_.path() + "/mute");
     while (threads() > before_) std::this_thread::sleep_for(milliseconds(1));
   }
   static ptrdiff_t threads() {
@@ -126,7 +126,7 @@ TEST_F(HangingDriver, ThoseWhoAskItEndAndTellNothingMore) {
                  });
     read.get_future().wait();
     looked.get_future().wait();
-    tell("hangs", "");
+    tell("mute", "");
     std::this_thread::sleep_for(milliseconds(100));  // all have asked since
     reader.stop();
     watch.stop();
