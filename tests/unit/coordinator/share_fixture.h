@@ -84,6 +84,16 @@ class ShareKeeperTest : public CoreTest {
     EXPECT_TRUE(receipt) << receipt.error().message;
     return receipt ? receipt->first_task : 0;
   }
+  // Its first attempt runs for 20 s, at three tenths of a core.
+  void run_at_three_tenths(uint64_t id) {
+    JobPoint used{.attempt = 1, .milli_units = 1000};
+    for (int s = 1; s <= 20; ++s) {
+      pass(1);
+      used.cpu_ns = static_cast<uint64_t>(s) * 300'000'000;
+      used.at_ms = clock_.wall_ms();
+      keeper_->reported(task(id), used);
+    }
+  }
   const Task& task(uint64_t id) { return *state_->tasks.find(id); }
   // All that can be started runs.
   void pump() {

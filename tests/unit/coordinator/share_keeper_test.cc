@@ -56,13 +56,7 @@ TEST_F(ShareKeeperTest, WhatRunsOfANameHaveShownOutlivesTheCoordinator) {
   keeper_->begin();
   const auto first = accept(shared("train", 0));
   pump();
-  JobPoint used{.attempt = 1, .milli_units = 1000};
-  for (int s = 1; s <= 20; ++s) {
-    pass(1);
-    used.cpu_ns = static_cast<uint64_t>(s) * 300'000'000;
-    used.at_ms = clock_.wall_ms();
-    keeper_->reported(task(first), used);
-  }
+  run_at_three_tenths(first);
   ASSERT_TRUE(exit("n1", {first, 1}, success()));
   restart_coordinator();
   node_ = join_sharing("n1", 1);
@@ -344,13 +338,7 @@ TEST_F(ShareKeeperTest, TasksForANodeThatIsAwayHoldUpNobody) {
 TEST_F(ShareKeeperTest, ARunThatUsedMoreMemoryThanAUnitHasKeepsNoLaterOneAway) {
   const auto first = accept(shared("python3", 0));
   pump();
-  JobPoint used{.attempt = 1, .milli_units = 1000};
-  for (int s = 1; s <= 20; ++s) {
-    pass(1);
-    used.cpu_ns = static_cast<uint64_t>(s) * 300'000'000;
-    used.at_ms = clock_.wall_ms();
-    keeper_->reported(task(first), used);
-  }
+  run_at_three_tenths(first);
   auto large = success();
   large.max_resident_bytes = uint64_t{1} << 40;
   ASSERT_TRUE(exit("n1", {first, 1}, large));

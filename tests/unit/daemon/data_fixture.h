@@ -14,6 +14,7 @@
 
 #include "daemon/agent/data/data_server.h"
 #include "daemon/agent/data/remote_fetcher.h"
+#include "tests/unit/daemon/run_until.h"
 
 namespace tierpilot::agent {
 
@@ -69,15 +70,7 @@ class DataFixture : public testing::Test {
     loop.run();
     worker.join();
   }
-  // Runs the loop until `condition` holds there.
-  bool comes_true(const std::function<bool()>& condition) {
-    for (int i = 0; i < 6000; ++i) {
-      if (condition()) return true;
-      loop.detach(loop.after_ms(10).then([this] { loop.stop(); }), "looking again");
-      loop.run();
-    }
-    return false;
-  }
+  bool comes_true(const std::function<bool()>& condition) { return run_until(loop, condition); }
   Result<std::vector<std::byte>> read_all(const std::string& name, size_t chunk) {
     std::vector<std::byte> all, buffer(chunk);
     for (;;) {

@@ -14,6 +14,7 @@
 #include "daemon/agent/data/remote_fetcher.h"
 #include "rpc/node.capnp.h"
 #include "rpc/server.h"
+#include "tests/unit/daemon/run_until.h"
 
 namespace tierpilot::agent {
 namespace {
@@ -136,15 +137,7 @@ class DataTurns : public testing::Test {
     made.set_reader(reader);
     return made;
   }
-  // Runs the loop until `condition` holds there.
-  bool comes_true(const std::function<bool()>& condition) {
-    for (int i = 0; i < 6000; ++i) {
-      if (condition()) return true;
-      loop.detach(loop.after_ms(10).then([this] { loop.stop(); }), "looking again");
-      loop.run();
-    }
-    return false;
-  }
+  bool comes_true(const std::function<bool()>& condition) { return run_until(loop, condition); }
   // `question` on a thread of its own, as the pool's workers are.
   template <class Question>
   auto start(Question question) {
