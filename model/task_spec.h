@@ -45,6 +45,8 @@ struct ShareSpec {
   bool promise_on_trial = false;
   int64_t estimate_ms = 0;  // of its run time on a unit of its own; 0: not said
   std::string model_card;   // JSON; empty: none
+
+  bool operator==(const ShareSpec&) const = default;
 };
 
 // Of an elastic task: what is to get better as it trains, how much that counts, and by when.

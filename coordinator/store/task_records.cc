@@ -90,14 +90,15 @@ Status update_task(Db& db, const Task& task) {
   const auto rank = task.rank ? rank_text(*task.rank) : std::string();
   const auto share = task.share ? share_text(*task.share) : std::string();
   auto query = db.query(
-      "UPDATE tasks SET state = ?, reason = ?, node = ?, attempt = ?, started_ms = ?, "
+      "UPDATE tasks SET state = ?, reason = ?, node = ?, attempt = ?, submitted_ms = ?, "
+      "started_ms = ?, "
       "finished_ms = ?, policy = ?, cancel_asked = ?, exit = NULLIF(?,''), served = NULLIF(?,''), "
       "forgiven = ?, rank = NULLIF(?,''), restarts = ?, share = NULLIF(?,'') WHERE id = ?");
   if (!query) return tl::unexpected(query.error());
   query->bind(static_cast<int64_t>(task.state)).bind_borrowed(task.reason);
   query->bind_borrowed(task.node);
-  query->bind(int64_t{task.attempt}).bind(task.started_ms).bind(task.finished_ms);
-  query->bind_borrowed(task.policy).bind(int64_t{task.cancel_asked});
+  query->bind(int64_t{task.attempt}).bind(task.submitted_ms).bind(task.started_ms);
+  query->bind(task.finished_ms).bind_borrowed(task.policy).bind(int64_t{task.cancel_asked});
   query->bind_borrowed(exit).bind_borrowed(served).bind(int64_t{task.forgiven});
   query->bind_borrowed(rank).bind(int64_t{task.restarts}).bind_borrowed(share);
   return bind_unsigned(*query, task.id).run();

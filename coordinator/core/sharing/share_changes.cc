@@ -18,6 +18,7 @@ bool is_newer(const std::string& checkpoint, const std::string& than) {
 }  // namespace
 
 void ShareKeeper::tick() {
+  if (const int64_t step_ms = clock_steps_.taken_ms()) move_promises(step_ms);
   end_preempted();
   const int64_t now_ns = state_.clock.boot_ns();
   if (now_ns >= next_look_ns_) {
@@ -84,13 +85,13 @@ void ShareKeeper::heed(const std::vector<sharing::Neighbour>& running) {
   remember_slow_downs();
 }
 
-void ShareKeeper::heed_on(const std::string& node, uint32_t unit) {
+void ShareKeeper::heed_on(const UnitId& unit) {
   std::vector<sharing::Neighbour> running;
-  for (const auto& [id, holder] : holders_)
-    if (const auto* task = state_.tasks.find(id);
-        task && task->share && task->share->unit == unit && holder.node == node &&
-        holder.record.has_started())
-      running.push_back({id, sharer(*task, holder.record)});
+  for (const uint64_t id : holders_on(unit)) {
+    const auto& record = holders_.at(id).record;
+    const auto* task = state_.tasks.find(id);
+    if (task && record.has_started()) running.push_back({id, sharer(*task, record)});
+  }
   heed(running);
 }
 

@@ -40,6 +40,10 @@ class ShareForecasts {
   // `correction`: of what its card foretells.
   ShareForecast of(const TaskSpec& spec, const UnitFeatures& unit = {},
                    const RunCorrection& correction = {}) const;
+  // Of runs of its name; cards and users tell what they do whatever it is called.
+  bool knows(const TaskSpec& spec) const {
+    return !spec.name.empty() && past_.contains(PastRunsId(spec.share.engine, spec.name));
+  }
   // What stands for the model of its card, whatever the task is called and for how many iterations
   // it trains; empty: no card, or one that tells nothing.
   std::string model_of(const TaskSpec& spec) const;

@@ -15,14 +15,6 @@
 namespace tierpilot {
 namespace {
 
-constexpr size_t kMostLookedAt = 256;  // of those that wait for units of an engine
-
-std::string listed(const std::vector<uint64_t>& tasks) {
-  std::string text;
-  for (const uint64_t task : tasks) text += fmt::format("{}{}", text.empty() ? "" : ", ", task);
-  return text;
-}
-
 void begin_record(ShareRecord& record, const Task& task, const ClusterState& state) {
   const double ran_s =
       static_cast<double>(std::max<int64_t>(0, state.clock.wall_ms() - task.started_ms)) / 1e3;
@@ -47,7 +39,8 @@ ShareKeeper::ShareKeeper(ClusterState& state, Lifecycle& lifecycle, Checkpoints&
       policy_(make_policy(state.settings.share_policy, slow_downs_)),
       forecasts_(predictor),
       speeds_(predictor ? predictor->float32_ops_per_s() : 0),
-      gpu_hosts_(predictor ? predictor->gpu_host_ops_per_s() : 0) {}
+      gpu_hosts_(predictor ? predictor->gpu_host_ops_per_s() : 0),
+      clock_steps_(state.clock) {}
 
 void ShareKeeper::begin() {
   restore_learned();
@@ -60,6 +53,7 @@ void ShareKeeper::begin() {
     holder.record.taken_up();
     holder.attempt = {id, task.attempt};
     holder.node = task.node;
+    if (task.share) put_on({task.node, task.share->unit}, id, holder);
     if (task.state == TaskState::kRunning && task.share) begin_record(holder.record, task, state_);
   }
 }
@@ -68,7 +62,7 @@ void ShareKeeper::started(const Task& task) {
   const auto found = holders_.find(task.id);
   if (found == holders_.end() || !task.share) return;
   begin_record(found->second.record, task, state_);
-  heed_on(found->second.node, task.share->unit);
+  heed_on({found->second.node, task.share->unit});
 }
 
 void ShareKeeper::reported(const Task& task, const JobPoint& report) {
@@ -99,92 +93,33 @@ void ShareKeeper::ended(const Task& task, bool succeeded) {
   const bool anew = task.attempt == 1 || checkpoints_.totals(task.id) == nullptr;
   const bool whole = task.share && task.share->preemptions == 0 && anew && record.saw_all();
   if (succeeded && whole && record.has_started() && record.used_milli()) learn_of(task, record);
-  const std::string node = std::move(found->second.node);
   const bool made_room = found->second.preemption && found->second.preemption->for_task == 0;
+  const auto left = found->second.on;
+  take_off_unit(task.id, found->second);
   holders_.erase(found);
   slow_downs_.ended(task.id);
-  if (!task.share) return;
-  heed_on(node, task.share->unit);
-  if (made_room) adjust_soon({node, task.share->unit});
+  if (!left) return;
+  heed_on(*left);
+  if (made_room) adjust_soon(*left);
 }
 
-void ShareKeeper::pump() {
-  if (pumping_ || state_.adopting() || !state_.store.trouble().empty()) return;
-  if (state_.tasks.shared_queue().empty()) return;
-  const SetWhile pumping(pumping_);
-  auto now = units(true);
-  close_unsound(now);
-  const auto beyond = fmt::format("waiting for {} others that go before it", kMostLookedAt);
-  std::map<Engine, size_t> looked_at;
-  for (const uint64_t id : waiting_for_shares(state_.tasks)) {
-    auto* task = state_.tasks.find(id);
-    if (!task) continue;
-    auto why = stands_back(*task, now);
-    if (why.empty() && ++looked_at[task->spec.share.engine] <= kMostLookedAt) {
-      look_at(*task, now);
-      continue;
-    }
-    // Nobody keeps a unit while others are not looked at for it.
-    if (has_kept_unit(id)) let_go(id);
-    if (why.empty()) why = beyond;
-    if (task->reason != why) task->reason = std::move(why);
-  }
+void ShareKeeper::put_on(UnitId unit, uint64_t task, Holder& holder) {
+  take_off_unit(task, holder);
+  on_unit_[unit].insert(task);
+  holder.on = std::move(unit);
 }
 
-// Why it goes before nobody, whatever is free; empty: it is to be looked at. Many of them may wait.
-std::string ShareKeeper::stands_back(const Task& task, const Units& now) const {
-  const auto& bound_to = task.spec.node;
-  const bool is_there = bound_to.empty() || std::any_of(now.nodes.begin(), now.nodes.end(),
-                                                        [&](const NodeRecord* node) {
-                                                          return node->facts.name == bound_to;
-                                                        });
-  if (!is_there) return "waiting for " + missing_units(state_, task.spec);
-  return state_.blocked_by(task);
+void ShareKeeper::take_off_unit(uint64_t task, Holder& holder) {
+  if (!holder.on) return;
+  const auto found = on_unit_.find(*holder.on);
+  found->second.erase(task);
+  if (found->second.empty()) on_unit_.erase(found);
+  holder.on.reset();
 }
 
-bool ShareKeeper::look_at(Task& task, Units& now) {
-  const auto job = waiting_job(task, now);
-  if (job.predicted.empty()) {
-    let_go(task.id);
-    task.reason = "waiting for " + missing_units(state_, task.spec);
-    return false;
-  }
-  const int64_t begin_ns = state_.clock.boot_ns();
-  const auto start = start_for(task, now, job);
-  const int64_t decide_ns = state_.clock.boot_ns() - begin_ns;
-  if (!start) {
-    const bool no_swap_room = std::none_of(
-        now.nodes.begin(), now.nodes.end(),
-        [&](const NodeRecord* node) { return node->has_swap_room(task.spec.swap_room_bytes); });
-    const auto memory = too_little_memory(now.live, job), free = too_little_free(now.live, job);
-    task.reason =
-        no_swap_room
-            ? fmt::format("waiting for room for swapping: no node with shared units has {} left",
-                          format_bytes(task.spec.swap_room_bytes))
-        : !memory.empty() ? "waiting for " + memory
-        : !free.empty()
-            ? "waiting for " + free
-            : "waiting for a share of a unit: none has enough left beside jobs that it would not "
-              "slow too much, nor they it";
-    return false;
-  }
-  const auto& node = *now.nodes[start->node];
-  auto& unit = now.live[start->node][start->unit];
-  if (!start->preempted.empty()) {
-    kept_for_[{node.facts.name, start->unit}] = task.id;
-    for (const uint64_t other : start->preempted)
-      preempt(other, task.id,
-              fmt::format("task {}, which is latency-sensitive, needs its share", task.id));
-    task.reason = "waiting for tasks to give up their shares: " + listed(start->preempted);
-    return false;
-  }
-  for (const auto& [other, milli] : start->shrunk) order(other, milli);
-  for (auto& running : unit.jobs)
-    for (const auto& [other, milli] : start->shrunk)
-      if (running.id == other) running.share.milli = milli;
-  place(task, now, *start, job, decide_ns);
-  unit.jobs.push_back(live_job(task, holders_.at(task.id)));
-  return true;
+std::set<uint64_t> ShareKeeper::holders_on(const UnitId& unit) const {
+  const auto found = on_unit_.find(unit);
+  return found == on_unit_.end() ? std::set<uint64_t>{} : found->second;
 }
 
 void ShareKeeper::place(Task& task, const Units& units, const sharing::Start& start,
@@ -217,6 +152,7 @@ void ShareKeeper::place(Task& task, const Units& units, const sharing::Start& st
                          .trial_end = trial_end};
   holder.attempt = {task.id, task.attempt};
   holder.node = task.node;
+  put_on({task.node, start.unit}, task.id, holder);
   let_go(task.id);
   state_.registry.assign(node, holder.attempt, task.spec.own_units(), task.spec.swap_room_bytes);
   node.count(task, 0, 0);

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator/core/clock_steps.h"
 #include "coordinator/core/cluster_state.h"
 #include "coordinator/core/gangs/checkpoints.h"
 #include "coordinator/core/outcomes/lifecycle.h"
@@ -89,10 +90,12 @@ class ShareKeeper {
     uint32_t milli = 0;
     std::weak_ptr<NodeLink> over;  // an answer comes over this one only
   };
+  using UnitId = std::pair<std::string, size_t>;  // node, unit
   struct Holder {
     explicit Holder(ShareForecast forecast) : record(std::move(forecast)) {}
     AttemptId attempt;
     std::string node;
+    std::optional<UnitId> on;
     ShareRecord record;
     std::optional<Preemption> preemption;
     std::optional<Ordered> ordered;  // a change of its share, until it is answered
@@ -109,8 +112,6 @@ class ShareKeeper {
     std::vector<sharing::LiveNode> live;
     std::map<std::string, UnitType> types;  // of these units
   };
-
-  using UnitId = std::pair<std::string, size_t>;  // node, unit
 
   // What was learned goes to the store, and comes from it.
   void restore_learned();
@@ -143,9 +144,16 @@ class ShareKeeper {
                        sharing::Promises& promises);
   void foretell_restored();
   void review_trials(sharing::LiveUnit unit);
+  // The clock was set by so much: what was promised is due as long from now as before.
+  void move_promises(int64_t step_ms);
   void end_trial(Task& task, TrialEnd end);
   std::string stands_back(const Task& task, const Units& units) const;
-  bool look_at(Task& task, Units& units);
+  void look_at(Task& task, Units& units);
+  std::string why_it_waits(const Task& task, const Units& units,
+                           const sharing::WaitingJob& job) const;
+  // In the order in which they are looked at.
+  std::vector<uint64_t> queue_to_look_at() const;
+  void look_through_queue(Units& units);
   // Null: it may have it, if it has enough left.
   const char* node_refuses(const Task& task, const NodeRecord& node) const;
   // 0: it is not.
@@ -184,7 +192,10 @@ class ShareKeeper {
   // These run on one unit; some may have come or gone, or more is known of them.
   void heed(const std::vector<sharing::Neighbour>& running);
   // The same where the unit is known.
-  void heed_on(const std::string& node, uint32_t unit);
+  void heed_on(const UnitId& unit);
+  void put_on(UnitId unit, uint64_t task, Holder& holder);
+  void take_off_unit(uint64_t task, Holder& holder);
+  std::set<uint64_t> holders_on(const UnitId& unit) const;
   void answered(AttemptId attempt, uint32_t ordered, const Result<uint32_t>& milli);
 
   ClusterState& state_;
@@ -198,8 +209,12 @@ class ShareKeeper {
   mutable CoreSpeeds gpu_speeds_{0};  // by kind
   mutable CoreSpeeds gpu_hosts_;      // the cores beside GPUs, by what nodes measure
   std::map<uint64_t, Holder> holders_;
-  std::map<UnitId, uint64_t> kept_for_;  // units on which jobs end for a task that waits
+  std::map<UnitId, std::set<uint64_t>> on_unit_;  // of these those that know theirs
+  std::map<UnitId, uint64_t> kept_for_;           // units on which jobs end for a task that waits
+  ClockSteps clock_steps_;
   int64_t next_look_ns_ = 0;
+  int64_t queue_rests_until_ns_ = 0;
+  uint64_t go_on_with_ = 0;  // the best-effort task that the last look at the queue came to; 0: all
   bool pumping_ = false;
   uint64_t preemptions_ = 0;
   // Answers that outlive it find it gone.

@@ -165,6 +165,21 @@ Status ShareKeeper::check_promise(TaskSpec& spec, const std::string& who, sharin
   return {};
 }
 
+void ShareKeeper::move_promises(int64_t step_ms) {
+  std::vector<uint64_t> moved;
+  for (const auto& [id, known] : state_.tasks.all()) {
+    if (known.spec.share.promise_ms == 0 || is_ended(known.state)) continue;
+    auto& task = *state_.tasks.find(id);
+    task.submitted_ms += step_ms;
+    if (task.started_ms > 0) task.started_ms += step_ms;
+    moved.push_back(id);
+  }
+  if (moved.empty()) return;
+  spdlog::warn("the clock was set by {} s: promises of {} tasks are due as long from now as before",
+               step_ms / 1000, moved.size());
+  lifecycle_.writes().write(std::move(moved), {}, [](Status) {});
+}
+
 void ShareKeeper::review_trials(sharing::LiveUnit unit) {
   for (auto& each : unit.jobs) {
     auto& task = *state_.tasks.find(each.id);

@@ -277,11 +277,10 @@ std::optional<ShownShare> ShareKeeper::share_of(uint64_t id) const {
         left_s / std::max(0.001, sharing::speed_with(shown.given.milli, record.need_milli()) *
                                      record.kept());
   shown.tells_pace = slow_downs_.measures(id);
-  for (const auto& [other, holder] : holders_) {
+  for (const uint64_t other : holders_on(found->second.on.value_or(UnitId{}))) {
     const auto* neighbour = state_.tasks.find(other);
-    if (other == id || !neighbour || !neighbour->share || holder.node != found->second.node ||
-        neighbour->share->unit != shown.given.unit)
-      continue;
+    if (other == id || !neighbour) continue;
+    const auto& holder = holders_.at(other);
     shown.neighbours.push_back(other);
     shown.slow_downs.push_back(
         slow_downs_.of(sharer(*task, record), {other, sharer(*neighbour, holder.record)}));

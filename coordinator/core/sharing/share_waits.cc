@@ -85,6 +85,17 @@ std::string too_little_free(const std::vector<sharing::LiveNode>& nodes,
       needed, most);
 }
 
+bool all_are_closed(const std::vector<sharing::LiveNode>& nodes, const sharing::WaitingJob& job) {
+  bool any = false;
+  for (size_t n = 0; n < nodes.size(); ++n)
+    for (const auto& unit : nodes[n]) {
+      if (job.only_node.value_or(n) != n) continue;
+      if (job.predicted.contains(unit.type)) return false;
+      any = any || unit.type.empty();
+    }
+  return any;
+}
+
 std::string too_little_memory(const std::vector<sharing::LiveNode>& nodes,
                               const sharing::WaitingJob& job) {
   uint64_t most = 0, least_needed = UINT64_MAX;

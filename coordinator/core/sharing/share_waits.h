@@ -32,6 +32,8 @@ std::set<Engine> engines_with_promises(const ClusterState& state);
 
 // What it waits for where there is no unit that will do.
 std::string missing_units(const ClusterState& state, const TaskSpec& spec);
+// Each unit that would do is closed, see ShareKeeper::close_unsound().
+bool all_are_closed(const std::vector<sharing::LiveNode>& nodes, const sharing::WaitingJob& job);
 // The same where no unit has as much memory; empty: one has.
 std::string too_little_memory(const std::vector<sharing::LiveNode>& nodes,
                               const sharing::WaitingJob& job);

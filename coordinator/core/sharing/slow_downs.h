@@ -41,6 +41,7 @@ class SlowDowns {
   std::vector<sharing::LearnedPair> take_learned() { return std::exchange(learned_, {}); }
   void restore(const sharing::LearnedPair& pair) { interference_->restore(pair); }
 
+  bool knows(const std::string& name) const { return interference_->knows(name); }
   SlowDown of(const sharing::Sharer& victim, const sharing::Neighbour& neighbour) const;
   // The task has told a pace; else nothing is learned of it.
   bool measures(uint64_t task) const;

@@ -38,6 +38,10 @@ class Interference {
   // of jobs without a name. Gives what is known of the pairs that were measured by it.
   std::vector<LearnedPair> learn(const Sharer& victim, const PaceChange& change);
   void restore(const LearnedPair& pair);
+  // Something was measured of jobs of this name.
+  bool knows(const std::string& name) const {
+    return cores_.effects.knows(name) || gpus_.effects.knows(name);
+  }
 
  private:
   struct Learned {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kUsual = 2.5;       // standard deviations, beyond which a measurement counts less
 constexpr double kMostWeight = 1e4;  // of a pair, some ten measurements: older ones fade
-constexpr double kMostLn = 10;       // of what was kept; more is no measurement
+constexpr double kMostKeptLn = 10;   // of what was kept; more is no measurement
 constexpr uint32_t kMostTimes = 1'000'000'000;
 constexpr int kMostSweeps = 40;    // each begins where the last ended
 constexpr double kSettled = 1e-4;  // by which no effect changes in a sweep
@@ -87,8 +87,8 @@ std::optional<PairMeasured> PairEffects::measured(const std::string& victim,
 
 void PairEffects::restore(const std::string& victim, const std::string& neighbour,
                           const PairMeasured& from) {
-  const bool is_one = std::abs(from.ln) <= kMostLn && from.weight > 0 && from.times > 0 &&
-                      from.times <= kMostTimes && std::abs(from.thought) <= kMostLn;
+  const bool is_one = std::abs(from.ln) <= kMostKeptLn && from.weight > 0 && from.times > 0 &&
+                      from.times <= kMostTimes && std::abs(from.thought) <= kMostKeptLn;
   if (!is_one) return;
   auto& pair = open(victim, neighbour);
   for (auto* own : {&pair.victim->second, &pair.neighbour->second})

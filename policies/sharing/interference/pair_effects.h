@@ -65,6 +65,9 @@ class PairEffects {
   PairEffect of(const std::string& victim, const std::string& neighbour,
                 const PairThought& thought = {});
 
+  bool knows(const std::string& name) const {
+    return victims_.contains(name) || neighbours_.contains(name);
+  }
   size_t pairs() const { return pairs_.size(); }
   size_t names() const { return victims_.size() + neighbours_.size(); }
 

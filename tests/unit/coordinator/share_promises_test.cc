@@ -265,5 +265,22 @@ TEST_F(SharePromisesTest, BesideManyThatWaitNoneIsMade) {
   EXPECT_THAT(too_many.error().message, HasSubstr("200 latency-sensitive tasks"));
 }
 
+TEST_F(SharePromisesTest, APromiseIsDueWhenItWasWhoeverSetsTheClock) {
+  for (const int64_t step_ms : {3'600'000, -7'200'000}) {
+    const auto id = accept(promised("p" + std::to_string(step_ms), 400, 60, 200));
+    pump();
+    pass(10);
+    const auto left_s = keeper_->share_of(id)->promise_left_s;
+    ASSERT_TRUE(left_s);
+    clock_.step_wall_ms(step_ms);
+    pass(1);
+    EXPECT_NEAR(*keeper_->share_of(id)->promise_left_s, *left_s - 1, 0.01);
+    restart_coordinator();
+    EXPECT_NEAR(*keeper_->share_of(id)->promise_left_s, *left_s - 1, 0.01) << "it is on disk";
+    join_sharing("n1", 1, {{id, 1}});
+    ASSERT_TRUE(exit("n1", {id, 1}, success()));
+  }
+}
+
 }  // namespace
 }  // namespace tierpilot::testing
