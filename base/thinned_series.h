@@ -18,19 +18,29 @@ class ThinnedSeries {
     const bool stays = added_++ % every_ == 0;
     if (!stays && points_.size() > 1) points_.pop_back();
     points_.push_back(std::move(point));
-    if (points_.size() <= most_) return;
-    size_t kept = 0;
-    for (size_t i = 0; i < points_.size(); i += 2) {
-      if (kept != i) points_[kept] = std::move(points_[i]);
-      ++kept;
-    }
-    points_.erase(points_.begin() + static_cast<std::ptrdiff_t>(kept), points_.end());
-    every_ *= 2;
+    bound(most_);
+  }
+  // At most so many points from now on, two at least.
+  void bound(size_t most) {
+    most_ = most;
+    while (points_.size() > most_) halve();
   }
   // Oldest first; the newest is always in it.
   const std::vector<Point>& points() const { return points_; }
 
  private:
+  void halve() {
+    const size_t newest = points_.size() - 1;
+    size_t kept = 0;
+    for (size_t i = 0; i <= newest; i += 2) {
+      if (kept != i) points_[kept] = std::move(points_[i]);
+      ++kept;
+    }
+    if (newest % 2 == 1) points_[kept++] = std::move(points_[newest]);
+    points_.erase(points_.begin() + static_cast<std::ptrdiff_t>(kept), points_.end());
+    every_ *= 2;
+  }
+
   size_t most_;
   std::vector<Point> points_;
   uint64_t every_ = 1;  // of those added, so many make a point

@@ -14,8 +14,10 @@ namespace tierpilot {
 
 class ProgressBook {
  public:
-  static constexpr size_t kMostPoints = 256;  // of a task
-  static constexpr size_t kMostTasks = 2000;  // who spoke first goes first
+  static constexpr size_t kMostPoints =
+      256;  // of a task, and half as many where tasks are too many
+  static constexpr size_t kMostOfAll = 512'000;
+  static constexpr size_t kFewestPoints = 8;  // with so many each, who spoke first goes first
 
   void add(uint64_t task, JobPoint point);
   // Oldest first; the newest is always in it.
@@ -24,8 +26,11 @@ class ProgressBook {
   void forget(uint64_t task);
 
  private:
+  void bound();
+
   std::map<uint64_t, ThinnedSeries<JobPoint>> series_;
   std::deque<uint64_t> by_age_;
+  size_t each_ = kMostPoints;
 };
 
 }  // namespace tierpilot

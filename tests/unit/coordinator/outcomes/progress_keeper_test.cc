@@ -125,8 +125,8 @@ TEST_F(ProgressKeeperTest, ASeriesThatTheBookHadNoRoomForIsGoneOnWith) {
   keeper_->add(id_, point(1, 2));
   keeper_->flush();
   flush();
-  for (uint64_t other = 1; other <= ProgressBook::kMostTasks; ++other)
-    keeper_->add(id_ + other, point(1, 1));
+  constexpr uint64_t kMostTasks = ProgressBook::kMostOfAll / ProgressBook::kFewestPoints;
+  for (uint64_t other = 1; other <= kMostTasks; ++other) keeper_->add(id_ + other, point(1, 1));
   keeper_->add(id_, point(2, 1));
   keeper_->flush();
   EXPECT_EQ(restart_coordinator(), (std::vector<uint64_t>{1, 2}));
