@@ -17,9 +17,6 @@
 namespace tierpilot {
 namespace {
 
-constexpr uint64_t kMiB = 1 << 20;
-constexpr uint64_t kGiB = 1 << 30;
-
 // Names end up in file names, environments and tables.
 bool is_plain_name(const std::string& name) {
   return !name.empty() && name.size() <= 63 &&
@@ -129,7 +126,12 @@ void read_shared_gpus(ConfigSection& section, const std::set<int>& usable, NodeC
   auto& gpus = config.shared_gpus;
   gpus.uuids = section.texts("gpus", {});
   for (const auto& uuid : gpus.uuids)
-    if (uuid != "all" && !uuid.starts_with("GPU-") && !uuid.starts_with("MIG-"))
+    if (uuid.starts_with("MIG-"))
+      section.complain("gpus",
+                       fmt::format("'{}': parts of GPUs made by MIG cannot be shared, whole "
+                                   "GPUs only",
+                                   uuid));
+    else if (uuid != "all" && !uuid.starts_with("GPU-"))
       section.complain("gpus", fmt::format("'{}' is no UUID of a GPU as nvidia-smi -L shows it, "
                                            "nor \"all\"",
                                            uuid));

@@ -8,12 +8,13 @@
 #include <map>
 #include <utility>
 
+#include "daemon/topology/nvml_abi.h"
+
 namespace tierpilot {
 namespace {
 
 // The binary interface of nvml.h, unchanged since driver 331 (pci_v3: driver 384).
-using Return = int;
-constexpr Return kSuccess = 0;
+using nvml::Device, nvml::kSuccess, nvml::Memory, nvml::Return;
 constexpr Return kNotFound = 6;
 constexpr Return kTooSmall = 7;
 constexpr int kGpuSensor = 0;
@@ -21,11 +22,7 @@ constexpr int kSmClock = 1, kMemoryClock = 2;
 constexpr size_t kMostProcesses = 4096;
 constexpr unsigned long long kNotAvailable = ~0ULL;
 constexpr unsigned kNameBytes = 96;
-using Device = struct DeviceOpaque*;
 
-struct Memory {
-  unsigned long long total, free, used;
-};
 struct PciInfo {
   char bus_id_legacy[16];
   unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
@@ -46,7 +43,7 @@ struct ProcessSample {
   unsigned sm, memory, encoder, decoder;
 };
 static_assert(sizeof(ProcessInfo) == 24 && sizeof(ProcessSample) == 32);
-static_assert(sizeof(Memory) == 24 && sizeof(PciInfo) == 68 && sizeof(Utilization) == 8);
+static_assert(sizeof(PciInfo) == 68 && sizeof(Utilization) == 8);
 
 }  // namespace
 
@@ -262,6 +259,13 @@ Result<std::vector<GpuSample>> Nvml::samples(int index, uint64_t since_us) const
       samples.push_back(
           {taken[i].pid, taken[i].at_us, static_cast<int>(std::min(taken[i].sm, 100u))});
   return samples;
+}
+
+bool Nvml::is_lost(int index) const {
+  Device device = nullptr;
+  Return code = library_->device_by_index(static_cast<unsigned>(index), &device);
+  if (Memory memory{}; code == kSuccess) code = library_->memory_info(device, &memory);
+  return code == nvml::kGpuIsLost;
 }
 
 Result<GpuUse> Nvml::use(int index) const {

@@ -50,6 +50,8 @@ class Nvml {
   Result<std::vector<Gpu>> gpus(std::vector<std::string>& warnings) const;
   // Of the GPU with that index; kUnavailable where it does not answer.
   Result<GpuUse> use(int index) const;
+  // The driver knows it and says that it cannot reach it any more.
+  bool is_lost(int index) const;
   // Those that the driver took after `since_us`, at most 4096; kUnavailable where it takes none.
   Result<std::vector<GpuSample>> samples(int index, uint64_t since_us) const;
 

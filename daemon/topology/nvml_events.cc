@@ -7,20 +7,18 @@
 #include <chrono>
 #include <thread>
 
+#include "daemon/topology/nvml_abi.h"
+
 namespace tierpilot {
 namespace {
 
 // The binary interface of nvml.h; nvmlEventSetWait_v2 is there since driver 450.
-using Return = int;
-constexpr Return kSuccess = 0, kTimeout = 10, kGpuIsLost = 15;
+using nvml::Device, nvml::kGpuIsLost, nvml::kSuccess, nvml::Memory, nvml::Return;
+constexpr Return kTimeout = 10;
 constexpr unsigned long long kXidCriticalError = 0x8;
 constexpr size_t kMostEvents = 64;
-using Device = struct DeviceOpaque*;
 using EventSet = struct EventSetOpaque*;
 
-struct Memory {
-  unsigned long long total, free, used;
-};
 struct EventData {
   Device device;
   unsigned long long type, data;

@@ -66,7 +66,7 @@ int print_use(const Context& context, ordered_json value) {
   return print(context.output, value, tables(), warnings);
 }
 
-int show(const Context& context) {
+int show_gpus(const Context& context) {
   const auto nvml = open(context);
   if (!nvml) return print_error(context.output, nvml.error());
   auto value = read_gpus(*nvml, context.sysroot);
@@ -79,6 +79,7 @@ int top(const Context& context, const TopOptions& options) {
   if (!nvml) return print_error(context.output, nvml.error());
   const bool screen = !context.output.json && ::isatty(STDOUT_FILENO);
   auto& out = *context.output.out;
+  int code = kExitOk;  // of the last look
   for (size_t done = 0; options.count == 0 || done < options.count; ++done) {
     if (done) std::this_thread::sleep_for(std::chrono::duration<double>(options.interval_s));
     auto value = read_gpus(*nvml, context.sysroot);
@@ -87,15 +88,17 @@ int top(const Context& context, const TopOptions& options) {
       ordered_json line{{"schema", 1}};
       line.update(*value);
       out << line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+      code = line["warnings"].empty() ? kExitOk : kExitDegraded;
     } else {
       out << (screen ? "\033[H\033[2J" : done ? "\n" : "");
-      if (const int code = print_use(context, std::move(*value)); code == kExitFailed) return code;
+      code = print_use(context, std::move(*value));
+      if (code == kExitFailed) return code;
     }
     if (!out.flush())
       return print_error(context.output,
                          {ErrorCode::kIo, "standard output takes no more: is the disk full?"});
   }
-  return kExitOk;
+  return code;
 }
 
 }  // namespace
@@ -104,7 +107,7 @@ void add_gpu(CLI::App& app, Context& context) {
   auto* gpu = app.add_subcommand("gpu", "who uses what of each GPU");
   gpu->require_subcommand(1);
   gpu->add_subcommand("show", "each GPU, and the processes that compute on it")
-      ->callback([&context] { context.command = [&context] { return show(context); }; });
+      ->callback([&context] { context.command = [&context] { return show_gpus(context); }; });
   auto options = std::make_shared<TopOptions>();
   auto* sub = gpu->add_subcommand("top", "the same again and again");
   sub->add_option("--interval", options->interval_s, "seconds between two looks")

@@ -6,7 +6,7 @@
 namespace tierpilot::agent {
 namespace {
 
-constexpr double kWhole = 1000;
+constexpr double kWholeGpu = 1000;
 constexpr double kSaturates = 0.65, kCeases = 0.5;
 constexpr double kAnyNumber = 1e9;
 constexpr int64_t kEnough_ns = 1'000'000'000;
@@ -82,8 +82,8 @@ void GpuDemand::change() {
 // with the other.
 uint32_t GpuDemand::turns_milli(uint32_t milli) const {
   const double demand = longer_.demand();
-  if (std::min(demand, lately_.demand()) * kWhole <= kSlack * milli) return 1000;
-  return static_cast<uint32_t>(std::clamp(milli / demand, 1.0, kWhole));
+  if (std::min(demand, lately_.demand()) * kWholeGpu <= kSlack * milli) return 1000;
+  return static_cast<uint32_t>(std::clamp(milli / demand, 1.0, kWholeGpu));
 }
 
 }  // namespace tierpilot::agent

@@ -68,6 +68,7 @@ class GpuPoll::Looks {
   int index_ = 0;
   GpuMeter meter_;
   int64_t measured_ns_ = 0;
+  bool lost_ = false;
   std::mutex mps_mutex_;
   std::unique_ptr<MpsControl> mps_;  // with the mutex
   std::string mps_trouble_;
@@ -114,6 +115,7 @@ void GpuPoll::Looks::run(DriverStop& stop) {
 }
 
 void GpuPoll::Looks::measure(GpuLook& look) {
+  look.lost = lost_;  // new sessions may not show it at all
   if (!nvml_) {
     auto opened = Nvml::open(options_.library);
     if (!opened) {
@@ -135,9 +137,11 @@ void GpuPoll::Looks::measure(GpuLook& look) {
   const auto use = nvml_->use(index_);
   if (!samples || !use) {
     look.unmeasured = (samples ? use.error() : samples.error()).message;
+    look.lost = lost_ = nvml_->is_lost(index_);
     nvml_.reset();  // a device that comes back is shown to new sessions only
     return;
   }
+  look.lost = lost_ = false;
   const int64_t now_ns = clock_.boot_ns();
   look.busy_ns = meter_.add(*samples, static_cast<uint64_t>(now_ns - measured_ns_) / 1000);
   measured_ns_ = now_ns;
@@ -151,12 +155,15 @@ void GpuPoll::Looks::look_at_mps(GpuLook& look) {
   look.mps_trouble = mps_trouble_;
   look.mps_servers = mps_servers_;
   if (!mps_ || clock_.boot_ns() < next_mps_ns_) return;
-  const auto begun = mps_->keep_running();
+  const int64_t asked_ns = clock_.boot_ns();
+  const auto begun = mps_->keep_running(idle);
   auto state = begun ? mps_->ask() : Result<MpsState>(tl::unexpected(begun.error()));
   look.mps_begun = begun && *begun;
   mps_trouble_.clear();
   if (state) {
+    look.mps_asked_ns = asked_ns;
     look.mps_faulted = state->faulted;
+    look.mps_gone = state->gone;
     mps_servers_.clear();
     for (const auto& [pid, status] : state->servers) mps_servers_.push_back(pid);
   } else {

@@ -25,7 +25,10 @@ struct GpuLook {
   std::map<pid_t, uint64_t> memory_bytes;  // of the GPU's
   std::string unmeasured;                  // why these two are not known
   std::vector<pid_t> mps_servers;
-  bool mps_faulted = false;  // since the last look
+  bool lost = false;         // the driver cannot reach it
+  int64_t mps_asked_ns = 0;  // boot time; 0: this look did not ask
+  bool mps_faulted = false;  // since it was asked before
+  bool mps_gone = false;     // a server that there was then is not there any more
   bool mps_begun = false;    // its control daemon had to be started
   std::string mps_trouble;   // what is wrong with it; empty: nothing, or there is none
   uint64_t answers = 0;      // of ask(): all up to this one

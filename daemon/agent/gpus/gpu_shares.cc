@@ -84,7 +84,7 @@ void GpuShares::let_go(AttemptId attempt) {
 
 void GpuShares::settle(AttemptId attempt, std::function<void()> done) {
   const auto found = running_.find(attempt);
-  const auto* known = found == running_.end() ? nullptr : mps_unit(found->second.gpu);
+  const auto* known = found == running_.end() ? nullptr : unit(found->second.gpu);
   if (!known || found->second.end) return done();
   const uint64_t answer = hooks_.ask(known->gpu);
   if (answer == 0) return done();
@@ -119,9 +119,39 @@ void GpuShares::settle_those(const std::function<bool(const Waiting&)>& settled)
       waiting_.push_back(std::move(one));
 }
 
+size_t GpuShares::count_on(const std::string& gpu) const {
+  return static_cast<size_t>(std::count_if(running_.begin(), running_.end(),
+                                           [&](const auto& one) { return one.second.gpu == gpu; }));
+}
+
+void GpuShares::see_fault(const GpuLook& look) {
+  if (look.mps_asked_ns == 0) return;
+  auto& left_ns = left_ns_[look.gpu];
+  // A server that nobody computed by may have ended by itself.
+  const bool missed =
+      look.mps_gone && std::any_of(running_.begin(), running_.end(), [&](auto& one) {
+        return one.second.gpu == look.gpu && one.second.on_gpu;
+      });
+  if (look.mps_faulted || missed) {
+    ++server_faults_;
+    const auto on_it = count_on(look.gpu) + left_ns.size();
+    spdlog::warn(
+        "GPU {}: {} with {} tasks on it", look.gpu,
+        look.mps_faulted ? "a client of its MPS server has failed" : "its MPS server has gone",
+        on_it);
+    // Who was alone has only itself to blame.
+    if (on_it > 1)
+      end_all(look.gpu, fmt::format("a client of the MPS server of GPU {} failed, and with it "
+                                    "all that compute there",
+                                    look.gpu));
+  }
+  std::erase_if(left_ns, [&](int64_t at_ns) { return at_ns < look.mps_asked_ns; });
+}
+
 std::optional<GpuEnd> GpuShares::ended(AttemptId attempt) {
   auto found = running_.extract(attempt);
   if (!found) return std::nullopt;
+  if (mps_unit(found.mapped().gpu)) left_ns_[found.mapped().gpu].push_back(clock_.boot_ns());
   leave_turns(found.mapped());
   take_turns();
   say_idle(found.mapped().gpu);
@@ -129,8 +159,7 @@ std::optional<GpuEnd> GpuShares::ended(AttemptId attempt) {
 }
 
 void GpuShares::say_idle(const std::string& gpu) {
-  hooks_.idle(gpu, std::none_of(running_.begin(), running_.end(),
-                                [&](const auto& running) { return running.second.gpu == gpu; }));
+  hooks_.idle(gpu, count_on(gpu) == 0);
 }
 
 uint64_t GpuShares::used_ns(AttemptId attempt) const {
@@ -189,20 +218,11 @@ void GpuShares::looked(const GpuLook& look) {
           look.gpu, told);
   }
   control_starts_ += look.mps_begun ? 1 : 0;
-  hooks_.unhealthy(look.gpu, look.mps_trouble.empty() ? "" : "MPS: " + look.mps_trouble);
-  if (look.mps_faulted) {
-    ++server_faults_;
-    const auto on_it = std::count_if(running_.begin(), running_.end(), [&](const auto& running) {
-      return running.second.gpu == look.gpu;
-    });
-    spdlog::warn("GPU {}: a client of its MPS server has failed with {} tasks on it", look.gpu,
-                 on_it);
-    // Who was alone has only itself to blame.
-    if (on_it > 1)
-      end_all(look.gpu, fmt::format("a client of the MPS server of GPU {} failed, and with it "
-                                    "all that compute there",
-                                    look.gpu));
-  }
+  hooks_.unhealthy(look.gpu, look.lost                  ? "device lost: the driver cannot reach it"
+                             : look.mps_trouble.empty() ? ""
+                                                        : "MPS: " + look.mps_trouble);
+  if (look.lost) device_failed(look.gpu, "device lost");
+  see_fault(look);
   const auto use = use_of(look);
   for (const auto& [attempt, used_ns] : use) {
     auto& running = running_.at(attempt);

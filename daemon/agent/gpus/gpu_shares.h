@@ -30,6 +30,12 @@ struct GpuEnd {
   TaskEnd how = TaskEnd::kLost;
   std::string reason;
   bool node_fault = false;
+
+  // An end by its time limit, or by its user, is its own whatever became of its GPU meanwhile.
+  bool explains(TaskEnd ended, const std::string& why) const {
+    return ended == TaskEnd::kExited || ended == TaskEnd::kSignalled ||
+           (ended == TaskEnd::kCancelled && why == reason);
+  }
 };
 
 class GpuShares {
@@ -69,7 +75,7 @@ class GpuShares {
   void set(AttemptId attempt, uint32_t milli);
   // It is asked to end: a process that stands still would not hear of it.
   void let_go(AttemptId attempt);
-  // Calls back when it is known whether a fault of somebody else took it along: at once, or after
+  // Calls back when it is known whether its GPU, or a fault of somebody else, took it along: after
   // the next look; where the driver does not answer for about 10 s, without knowing. For one that
   // has ended badly.
   void settle(AttemptId attempt, std::function<void()> done);
@@ -132,6 +138,9 @@ class GpuShares {
   void stand(Running& running, bool still);
   void count_standing(Running& running) const;
   void end(AttemptId attempt, Running& running, GpuEnd end);
+  // One of MPS, by which all end that compute there.
+  void see_fault(const GpuLook& look);
+  size_t count_on(const std::string& gpu) const;
   // Whoever is on it goes on elsewhere.
   void end_all(const std::string& gpu, const std::string& why);
   void say_idle(const std::string& gpu);
@@ -142,8 +151,9 @@ class GpuShares {
   const Clock& clock_;
   const Hooks hooks_;
   std::map<AttemptId, Running> running_;
-  std::map<std::string, GpuSchedule> turns_;  // by GPU
-  int64_t due_ns_ = GpuTurns::kNever_ns;      // of the timer that counts
+  std::map<std::string, GpuSchedule> turns_;             // by GPU
+  int64_t due_ns_ = GpuTurns::kNever_ns;                 // of the timer that counts
+  std::map<std::string, std::vector<int64_t>> left_ns_;  // by GPU, since MPS was asked last
   std::vector<Waiting> waiting_;
   bool watching_patience_ = false;
   std::map<std::string, std::string> unmeasured_;  // by GPU, as told last

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "daemon/agent/gpus/mps_processes.h"
 
 namespace tierpilot::agent {
 namespace {
@@ -18,10 +19,6 @@ namespace fs = std::filesystem;
 constexpr const char* kFault = "FAULT";
 constexpr size_t kMostServers = 64;
 constexpr std::chrono::milliseconds kStartStep{50};
-
-fs::path pipes(const fs::path& folder) {
-  return folder / "pipe";
-}
 
 std::string trimmed(std::string text) {
   const auto blank = [](unsigned char c) { return std::isspace(c) != 0; };
@@ -50,8 +47,16 @@ std::vector<int32_t> pids_in(const std::string& text) {
 MpsControl::MpsControl(MpsOptions options) : options_(std::move(options)) {}
 
 MpsControl::~MpsControl() {
+  if (!program_.is_running()) return;
   // Asked nicely it ends its servers too.
-  if (program_.is_running()) (void)command("quit");
+  if (!hangs_) (void)command("quit");
+  program_.end();
+  end_mps_processes(pipes(options_.folder));
+}
+
+bool MpsControl::is_there() const {
+  const auto answer = command("get_server_list");
+  return answer || answer.error().code == ErrorCode::kTimeout;
 }
 
 std::vector<std::pair<std::string, std::string>> MpsControl::client_env(const fs::path& folder) {
@@ -75,7 +80,9 @@ std::vector<std::pair<std::string, std::string>> MpsControl::env() const {
 }
 
 Result<std::string> MpsControl::command(const std::string& line) const {
-  return ask_program({options_.program, {}, env()}, line + '\n', options_.timeout_ms);
+  auto answer = ask_program({options_.program, {}, env()}, line + '\n', options_.timeout_ms);
+  hangs_ = !answer && answer.error().code == ErrorCode::kTimeout;
+  return answer;
 }
 
 Status MpsControl::make_folders() const {
@@ -90,22 +97,28 @@ Status MpsControl::make_folders() const {
 
 // A daemon that was killed could not end its own one, which answers `quit` before it is gone: until
 // then a new one would refuse to start.
-void MpsControl::end_what_is_left() const {
+Status MpsControl::end_what_is_left(bool idle) const {
   const auto deadline = after_timeout();
-  if (!command("quit")) return;
-  spdlog::info("GPU {}: the MPS control daemon of an earlier daemon is ended", options_.gpu);
-  while (std::chrono::steady_clock::now() < deadline && command("get_server_list"))
-    std::this_thread::sleep_for(kStartStep);
+  const auto answer = command("quit");
+  if (answer)
+    while (std::chrono::steady_clock::now() < deadline && command("get_server_list"))
+      std::this_thread::sleep_for(kStartStep);
+  else if (answer.error().code == ErrorCode::kTimeout && !idle)
+    return tl::unexpected(answer.error());
+  if (end_mps_processes(pipes(options_.folder)) || answer)
+    spdlog::info("GPU {}: the MPS control daemon of an earlier daemon is ended", options_.gpu);
+  return {};
 }
 
 std::chrono::steady_clock::time_point MpsControl::after_timeout() const {
   return std::chrono::steady_clock::now() + std::chrono::milliseconds(options_.timeout_ms);
 }
 
-Result<bool> MpsControl::keep_running() {
+Result<bool> MpsControl::keep_running(bool idle) {
   if (program_.is_running()) return false;
   if (auto made = make_folders(); !made) return tl::unexpected(made.error());
-  end_what_is_left();
+  if (auto ended = end_what_is_left(idle); !ended) return tl::unexpected(ended.error());
+  died_ = died_ || !known_.empty();
   known_.clear();
   auto started = StayingProgram::start({options_.program, {"-f"}, env()},
                                        (options_.folder / "log" / "console.log").native());
@@ -149,6 +162,10 @@ Result<MpsState> MpsControl::ask() {
     return server.second.find(kFault) != server.second.npos;
   });
   state.faulted = state.faulted || (logged && !told_before);
+  state.gone = std::exchange(died_, false) ||
+               std::any_of(known_.begin(), known_.end(), [&](const auto& server) {
+                 return !state.servers.contains(server.first);
+               });
   known_ = state.servers;
   return state;
 }

@@ -1,8 +1,10 @@
 // The node's GPUs: which of them tasks share, and who watches them.
 #include <algorithm>
+#include <future>
 
 #include "base/log.h"
 #include "daemon/agent/gpus/mps_control.h"
+#include "daemon/agent/gpus/mps_processes.h"
 #include "daemon/agent/node/node_parts.h"
 #include "daemon/exec/helper_program.h"
 
@@ -30,12 +32,36 @@ MpsOptions mps_options(const NodeConfig& config, const std::string& gpu) {
 bool has_mps(const NodeConfig& config, const std::string& program, const std::string& gpu) {
   if (program.empty() || config.shared_gpus.mps == "always") return !program.empty();
   MpsControl control(mps_options(config, gpu));
-  if (control.answers()) return true;
+  if (control.is_there()) return true;
   const auto up = control.keep_running();
   if (!up)
     spdlog::warn("GPU {} is shared in turns, as sharing.mps is \"auto\" and {}", gpu,
                  up.error().message);
   return up.has_value();
+}
+
+// By GPU; each may take its time to answer.
+std::map<std::string, bool> by_mps(const NodeConfig& config, const std::string& program,
+                                   const std::vector<std::string>& gpus) {
+  std::map<std::string, std::future<bool>> asked;
+  for (const auto& gpu : gpus)
+    asked[gpu] = std::async(std::launch::async, [&] { return has_mps(config, program, gpu); });
+  std::map<std::string, bool> answers;
+  for (auto& [gpu, answer] : asked) answers[gpu] = answer.get();
+  return answers;
+}
+
+// Of GPUs that were shared by it when an earlier daemon was killed, and are not now.
+void end_mps_of_others(const NodeConfig& config, const std::vector<GpuShares::Unit>& units) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(config.work_dir / "mps", error)) {
+    const bool is_kept = std::any_of(units.begin(), units.end(), [&](const auto& unit) {
+      return unit.mps_folder == entry.path();
+    });
+    if (!is_kept && end_mps_processes(MpsControl::pipes(entry.path())))
+      spdlog::info("GPU {}: MPS, which an earlier daemon left, is ended",
+                   entry.path().filename().native());
+  }
 }
 
 }  // namespace
@@ -46,9 +72,13 @@ Status Node::Parts::share_gpus() {
   const auto program = mps_program(wanted, config.task_users.others());
   if (!wanted.uuids.empty() && !program) return tl::unexpected(program.error());
   std::vector<GpuShares::Unit> units;
+  std::vector<std::string> shared;
+  for (const auto& gpu : topology.gpus)
+    if (!gpu.uuid.empty() && wanted.shares(gpu.uuid)) shared.push_back(gpu.uuid);
+  const auto answers = by_mps(config, *program, shared);
   for (const auto& gpu : topology.gpus) {
-    if (gpu.uuid.empty() || !wanted.shares(gpu.uuid)) continue;
-    const bool mps = has_mps(config, *program, gpu.uuid);
+    if (!answers.contains(gpu.uuid)) continue;
+    const bool mps = answers.at(gpu.uuid);
     const auto folder = mps ? mps_options(config, gpu.uuid).folder : std::filesystem::path();
     shared_units.push_back({wanted.cpus, gpu.uuid});
     units.push_back({gpu.uuid, folder, multiprocessors_of(gpu)});
@@ -61,12 +91,13 @@ Status Node::Parts::share_gpus() {
                                       [&](const auto& unit) { return unit.gpu == uuid; }))
       spdlog::warn("sharing.gpus: {} is not here{}", uuid,
                    topology.gpus_unavailable.empty() ? "" : ": " + topology.gpus_unavailable);
+  end_mps_of_others(config, units);
   gpu_shares = std::make_unique<GpuShares>(
       std::move(units), loop, *executor, system_clock(),
       GpuShares::Hooks{
           .end = [this](AttemptId attempt, const std::string& why) { tasks->cancel(attempt, why); },
           .unhealthy = [this](const std::string& gpu,
-                              const std::string& why) { health.say("gpu/" + gpu, "mps", why); },
+                              const std::string& why) { health.say("gpu/" + gpu, "look", why); },
           .ask =
               [this](const std::string& gpu) {
                 const auto poll = gpu_polls.find(gpu);
@@ -89,6 +120,15 @@ void Node::Parts::poll_gpus() {
           loop.post([this, look = std::move(look)] { gpu_shares->looked(look); });
         });
   }
+}
+
+// Each may take its time, and is waited for at the same time.
+void Node::Parts::end_gpu_polls() {
+  std::vector<std::future<void>> ends;
+  for (auto& [uuid, poll] : gpu_polls)
+    ends.push_back(std::async(std::launch::async, [&poll] { poll.reset(); }));
+  ends.clear();
+  gpu_polls.clear();
 }
 
 void Node::Parts::watch_gpus() {

@@ -51,7 +51,7 @@ Node::Parts::~Parts() {
   for (auto& [uuid, poll] : gpu_polls) poll->stop();
   gpu_reader.reset();
   gpu_watch.reset();
-  gpu_polls.clear();
+  end_gpu_polls();
   // Its calls come back to the parts below it.
   link.reset();
   if (executor) loop.unwatch(executor->event_fd());

@@ -40,6 +40,7 @@ struct Node::Parts {
   void make_link();
   Status share_gpus();
   void poll_gpus();
+  void end_gpu_polls();
   void watch_gpus();
   void read_gpus();
   void check_units();

@@ -218,7 +218,7 @@ void ExecRunner::ended(ProcessExit exit, TaskTable& tasks) {
     said.memory.push_back({"gpu_peak_bytes", static_cast<double>(bytes)});
   std::optional<GpuEnd> end;
   go_on_after(attempt, [&] { end = gpus_.ended(attempt); });
-  if (end && !well) {
+  if (end && !well && end->explains(said.how, said.reason)) {
     said.how = end->how;
     said.reason = std::move(end->reason);
     said.node_fault = end->node_fault;

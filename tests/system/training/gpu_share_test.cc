@@ -205,6 +205,56 @@ TEST_F(GpuShare, AFaultOfTheServerIsNotItsNeighbours) {
   EXPECT_TRUE(is(good, "succeeded") && is(bad, "succeeded")) << shown(good).dump(2);
 }
 
+TEST_F(GpuShare, AServerThatIsKilledIsNobodysFault) {
+  start("always");
+  if (!cluster_) return;
+  const auto first = submit("300", "first", 1 << 20), second = submit("300", "second", 2 << 20);
+  ASSERT_TRUE(client(1 << 20) && client(2 << 20));
+  int server = 0;
+  ASSERT_TRUE(eventually([&] { return bool(std::ifstream(pipes() / "server") >> server); }));
+  for (const auto id : {first, second})  // it is seen on the GPU
+    ASSERT_TRUE(eventually([&] { return shown(id)["unit_share"]["used_milli"].is_number(); }))
+        << shown(id).dump(2);
+  ASSERT_EQ(::kill(server, SIGKILL), 0);
+  for (const auto id : {first, second})
+    EXPECT_TRUE(eventually([&] { return shown(id)["attempt"].get<int>() > 1; }))
+        << shown(id).dump(2) << cluster_->logs();
+  tell("gate", "");
+  EXPECT_TRUE(is(first, "succeeded") && is(second, "succeeded")) << cluster_->logs();
+}
+
+TEST_F(GpuShare, WhoIsEndedByItsTimeLimitEndsThoughItTakesTheServerAlong) {
+  start("always");
+  if (!cluster_) return;
+  const auto good = submit("300", "good");
+  ASSERT_TRUE(eventually([&] { return runs(good); }));
+  const auto made = json({"task", "submit", "--share", "300", "--engine", "gpu", "--time-limit",
+                          "1s", "--", "sh", "-c",
+                          "trap 'echo Server 1: fatal fault >> $CUDA_MPS_LOG_DIRECTORY/server.log; "
+                          "exit 1' TERM; while :; do sleep 0.1; done"});
+  const auto bad = made["tasks"][0]["id"].get<uint64_t>();
+  EXPECT_TRUE(is(bad, "failed")) << shown(bad).dump(2);
+  EXPECT_EQ(shown(bad)["attempt"], 1) << shown(bad).dump(2);
+  EXPECT_TRUE(eventually([&] { return shown(good)["attempt"].get<int>() > 1; }));
+  tell("gate", "");
+  EXPECT_TRUE(is(good, "succeeded")) << shown(good).dump(2);
+}
+
+TEST_F(GpuShare, WhoNoticesALostGpuFirstGoesOnElsewhereToo) {
+  start("never");
+  if (!cluster_) return;
+  const auto made = json({"task", "submit", "--share", "300", "--engine", "gpu", "--env",
+                          "FAKE_NVML=" + driver_->path().string(), "--", "sh", "-c",
+                          "[ $TIERPILOT_ATTEMPT = 1 ] || exit 0; echo CUDA_VISIBLE_DEVICES; "
+                          "while [ ! -e $FAKE_NVML/lost ]; do sleep 0.01; done; exit 1"});
+  const auto id = made["tasks"][0]["id"].get<uint64_t>();
+  said(id);
+  tell("lost", "GPU-a\n");
+  EXPECT_TRUE(eventually([&] { return shown(id)["state"] == "queued"; })) << shown(id).dump(2);
+  std::filesystem::remove(driver_->path() / "lost");
+  EXPECT_TRUE(is(id, "succeeded")) << shown(id).dump(2) << cluster_->logs();
+}
+
 TEST_F(GpuShare, WhoFailsAloneHasItselfToBlame) {
   start("always");
   if (!cluster_) return;

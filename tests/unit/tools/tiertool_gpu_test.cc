@@ -121,7 +121,8 @@ TEST_F(TiertoolGpu, TasksAreKnownByTheirEnvironment) {
 }
 
 TEST_F(TiertoolGpu, TopLooksAgain) {
-  EXPECT_EQ(run({"gpu", "top", "--count", "2", "--interval", "0.1", "-j"}), kExitOk);
+  EXPECT_EQ(run({"gpu", "top", "--count", "2", "--interval", "0.1", "-j"}), kExitDegraded)
+      << "as gpu show: one of the three does not answer";
   std::istringstream lines(out_.str());
   std::string line;
   int count = 0;

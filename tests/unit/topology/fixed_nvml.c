@@ -45,6 +45,7 @@ int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* pci) {
   pci->bus = 0xA1 + (unsigned)*(int*)device;
   return kSuccess;
 }
+#ifndef FAKE_OLD
 // The first has a process of its own, that of FAKE_NVML_PID, and one through MPS, that of
 // FAKE_NVML_MPS_PID: this one is in both lists, as drivers have it.
 static unsigned pid_of(const char* variable) {
@@ -60,7 +61,6 @@ static int list(unsigned* count, ProcessInfo* infos, int mps_only) {
   if (client) *infos = (ProcessInfo){client, ~0ull, ~0u, ~0u};
   return kSuccess;
 }
-#ifndef FAKE_OLD
 int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, ProcessInfo* infos) {
   if (*(int*)device) return kNotSupported;
   return list(count, infos, 0);

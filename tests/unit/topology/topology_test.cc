@@ -4,13 +4,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/bytes.h"
 #include "daemon/topology/json.h"
 #include "tests/unit/topology/sysroots.h"
 
 namespace tierpilot {
 namespace {
 
-constexpr uint64_t kGiB = 1ULL << 30;
 using Ids = std::vector<int>;
 
 TEST(Topology, OneNodeTakesItsMemoryFromTheWholeMachine) {

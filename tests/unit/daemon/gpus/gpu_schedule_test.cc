@@ -8,7 +8,7 @@
 namespace tierpilot::agent {
 namespace {
 
-using Gpu = MadeGpu<GpuSchedule>;
+using ScheduledGpu = MadeGpu<GpuSchedule>;
 
 constexpr double kAllowed_milli = 50;
 // Until what they want is known, and they were held to it.
@@ -23,7 +23,7 @@ MadeProgram busy(int percent, int cycle_ms = 10) {
 TEST(GpuSchedule, TwoThatSaturateItTakeExclusiveTurns) {
   for (const int period_ms : {10, 167, 1000}) {
     SCOPED_TRACE(period_ms);
-    Gpu gpu;
+    ScheduledGpu gpu;
     gpu.period_ms = period_ms;
     gpu.add(1, 300), gpu.add(2, 600);
     for (int times = 0; times < 12; ++times) {
@@ -37,7 +37,7 @@ TEST(GpuSchedule, TwoThatSaturateItTakeExclusiveTurns) {
 }
 
 TEST(GpuSchedule, WhoUsesNoMoreThanItsShareIsNotStopped) {
-  Gpu gpu;
+  ScheduledGpu gpu;
   gpu.add(1, 300, busy(30));
   gpu.run(kKnown_ms);
   gpu.forget();
@@ -46,7 +46,7 @@ TEST(GpuSchedule, WhoUsesNoMoreThanItsShareIsNotStopped) {
 }
 
 TEST(GpuSchedule, SeveralThatWaitForTheirHostsRunAtATime) {
-  Gpu gpu;
+  ScheduledGpu gpu;
   gpu.add(1, 300, busy(30, 10)), gpu.add(2, 300, busy(30, 14)), gpu.add(3, 300, busy(30, 23));
   gpu.run(kKnown_ms);
   gpu.forget();
@@ -61,7 +61,7 @@ TEST(GpuSchedule, SeveralThatWaitForTheirHostsRunAtATime) {
 TEST(GpuSchedule, BesideOneThatSaturatesTheGpuItHasNearlyItsWholeSpeed) {
   for (const int period_ms : {10, 167, 500}) {
     SCOPED_TRACE(period_ms);
-    Gpu gpu;
+    ScheduledGpu gpu;
     gpu.period_ms = period_ms;
     gpu.add(1, 300), gpu.add(2, 300, busy(30));
     gpu.run(kKnown_ms);
@@ -75,7 +75,7 @@ TEST(GpuSchedule, BesideOneThatSaturatesTheGpuItHasNearlyItsWholeSpeed) {
 
 // With little of the GPU left over, slices that are equal leave it no more.
 TEST(GpuSchedule, OneThatSaturatesTheGpuHasItsShareBesideAnyOther) {
-  Gpu gpu;
+  ScheduledGpu gpu;
   gpu.add(1, 600), gpu.add(2, 300, busy(30));
   gpu.run(kKnown_ms);
   gpu.forget();
@@ -86,7 +86,7 @@ TEST(GpuSchedule, OneThatSaturatesTheGpuHasItsShareBesideAnyOther) {
 }
 
 TEST(GpuSchedule, TwoThatSaturateItAndOneThatDoesNot) {
-  Gpu gpu;
+  ScheduledGpu gpu;
   gpu.add(1, 300), gpu.add(2, 400), gpu.add(3, 200, busy(20));
   gpu.run(kKnown_ms);
   for (int times = 0; times < 6; ++times) {
@@ -102,7 +102,7 @@ TEST(GpuSchedule, TwoThatSaturateItAndOneThatDoesNot) {
 TEST(GpuSchedule, WhoUsesMoreThanItsShareIsHeldToIt) {
   for (const bool beside : {false, true}) {
     SCOPED_TRACE(beside);
-    Gpu gpu;
+    ScheduledGpu gpu;
     gpu.add(1, 200, busy(40));
     if (beside) gpu.add(2, 600);
     gpu.run(kKnown_ms);
@@ -118,7 +118,7 @@ TEST(GpuSchedule, WhoUsesMoreThanItsShareIsHeldToIt) {
 TEST(GpuSchedule, OneThatComesToSaturateTheGpuAndCeasesTo) {
   for (const bool beside : {false, true}) {
     SCOPED_TRACE(beside);
-    Gpu gpu;
+    ScheduledGpu gpu;
     gpu.add(1, 300, busy(30));
     if (beside) gpu.add(2, 600);
     for (int times = 0; times < 3; ++times) {
@@ -146,7 +146,7 @@ TEST(GpuSchedule, OneThatComesToSaturateTheGpuAndCeasesTo) {
 TEST(GpuSchedule, SeveralThatComeToSaturateItAtOnceDoNotStayBesideEachOther) {
   for (const int count : {2, 3, 4}) {
     SCOPED_TRACE(count);
-    Gpu gpu;
+    ScheduledGpu gpu;
     const uint32_t milli = 900u / static_cast<uint32_t>(count);
     for (int task = 1; task <= count; ++task)
       gpu.add(static_cast<uint64_t>(task), milli, busy(20, 10 + task));
@@ -162,7 +162,7 @@ TEST(GpuSchedule, SeveralThatComeToSaturateItAtOnceDoNotStayBesideEachOther) {
 }
 
 TEST(GpuSchedule, AShareThatGrowsIsHadAtOnce) {
-  Gpu gpu;
+  ScheduledGpu gpu;
   gpu.add(1, 200, busy(40)), gpu.add(2, 300);
   gpu.run(kKnown_ms);
   gpu.set(1, 400), gpu.set(2, 500);
@@ -177,7 +177,7 @@ TEST(GpuSchedule, AShareThatGrowsIsHadAtOnce) {
 }
 
 TEST(GpuSchedule, WithoutSamplesAllTurnsAreExclusiveAndByTheClock) {
-  Gpu gpu;
+  ScheduledGpu gpu;
   gpu.samples_ms = -1;
   gpu.add(1, 300, busy(30)), gpu.add(2, 600);
   gpu.run(kKnown_ms);
@@ -189,7 +189,7 @@ TEST(GpuSchedule, WithoutSamplesAllTurnsAreExclusiveAndByTheClock) {
 }
 
 TEST(GpuSchedule, WhereSamplesCeaseTurnsAreExclusiveAgain) {
-  Gpu gpu;
+  ScheduledGpu gpu;
   gpu.add(1, 300, busy(30)), gpu.add(2, 600);
   gpu.run(kKnown_ms);
   gpu.forget();
@@ -205,7 +205,7 @@ TEST(GpuSchedule, WhereSamplesCeaseTurnsAreExclusiveAgain) {
 }
 
 TEST(GpuSchedule, ALookWithoutSamplesChangesNothing) {
-  Gpu gpu;
+  ScheduledGpu gpu;
   gpu.add(1, 300, busy(30)), gpu.add(2, 600);
   gpu.run(kKnown_ms);
   gpu.forget();
@@ -225,7 +225,7 @@ TEST(GpuSchedule, TurnsBesideOthersAreByTheClock) {
   schedule.set_beside({1, 1}, 500), schedule.set_beside({2, 1}, 1000);
   int64_t ran_ms = 0, both_ms = 0;
   for (int64_t ms = 1; ms <= 6'000; ++ms) {
-    schedule.advance(ms * Gpu::kMs);
+    schedule.advance(ms * ScheduledGpu::kMs);
     ran_ms += schedule.runs({1, 1});
     both_ms += schedule.runs({1, 1}) && schedule.runs({2, 1});
     EXPECT_TRUE(schedule.runs({2, 1}));
@@ -234,7 +234,7 @@ TEST(GpuSchedule, TurnsBesideOthersAreByTheClock) {
   EXPECT_NEAR(static_cast<double>(ran_ms), 3'000, 300);
   EXPECT_EQ(both_ms, ran_ms);
   schedule.remove({1, 1}), schedule.remove({2, 1});
-  schedule.advance(6'001 * Gpu::kMs);
+  schedule.advance(6'001 * ScheduledGpu::kMs);
   EXPECT_TRUE(schedule.empty());
   EXPECT_EQ(schedule.next_ns(), GpuTurns::kNever_ns);
 }

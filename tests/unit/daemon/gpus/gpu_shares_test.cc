@@ -2,6 +2,9 @@
 #include "daemon/agent/gpus/gpu_shares.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <set>
 
 namespace tierpilot::agent {
 namespace {
@@ -14,10 +17,10 @@ class GpuSharesTest : public testing::Test {
     auto started = Executor::start({.task_root = ""});
     ASSERT_TRUE(started) << started.error().message;
     executor_ = std::move(*started);
-    const std::vector<GpuShares::Unit> units{{"GPU-a", "/mps/GPU-a", 100}};
+    const std::vector<GpuShares::Unit> units{{"GPU-a", "/mps/GPU-a", 100}, {"GPU-turns", "", 100}};
     shares_ = std::make_unique<GpuShares>(
         units, loop_, *executor_, clock_,
-        GpuShares::Hooks{.end = [](auto, const auto&) {},
+        GpuShares::Hooks{.end = [this](auto attempt, const auto&) { told_to_end_.insert(attempt); },
                          .unhealthy = [](const auto&, const auto&) {},
                          .ask = [this](const auto&) { return ++asked_; },
                          .idle = [](const auto&, bool) {}});
@@ -35,6 +38,19 @@ class GpuSharesTest : public testing::Test {
     shares_->looked(look);
   }
 
+  // MPS was asked, and said this.
+  void mps_said(bool faulted, bool gone) {
+    clock_.advance_ns(1'000'000);
+    GpuLook look;
+    look.gpu = "GPU-a";
+    look.mps_asked_ns = clock_.boot_ns();
+    look.mps_faulted = faulted;
+    look.mps_gone = gone;
+    clock_.advance_ns(1'000'000);
+    shares_->looked(look);
+  }
+
+  std::set<AttemptId> told_to_end_;
   ManualClock clock_;
   std::unique_ptr<Executor> executor_;
   EventLoop loop_;
@@ -72,6 +88,55 @@ TEST_F(GpuSharesTest, WhoWaitsForALookIsForgottenWithTheRest) {
   shares_.reset();
   pass_s(20);
   EXPECT_EQ(first_, 0);
+}
+
+TEST_F(GpuSharesTest, ABadEndInTurnsWaitsForALookToo) {
+  constexpr AttemptId kThird{3, 1};
+  shares_->launched(kThird, "GPU-turns", {.milli = 500});
+  shares_->settle(kThird, [this] { ++first_; });
+  EXPECT_EQ(first_, 0) << "its GPU may be lost";
+  GpuLook look;
+  look.gpu = "GPU-turns";
+  look.answers = 1;
+  look.lost = true;
+  shares_->looked(look);
+  EXPECT_EQ(first_, 1);
+  const auto end = shares_->ended(kThird);
+  ASSERT_TRUE(end);
+  EXPECT_TRUE(end->node_fault);
+  EXPECT_TRUE(told_to_end_.contains(kThird));
+  EXPECT_FALSE(told_to_end_.contains(kFirst)) << "on another GPU";
+}
+
+TEST_F(GpuSharesTest, AFaultIsNobodysOwnWhereSomebodyElseHasJustLeft) {
+  mps_said(false, false);
+  EXPECT_FALSE(shares_->ended(kFirst));
+  mps_said(true, false);
+  const auto end = shares_->ended(kSecond);
+  ASSERT_TRUE(end) << "the first one may have done it, and ended";
+  EXPECT_TRUE(end->node_fault);
+}
+
+TEST_F(GpuSharesTest, AFaultOfOneThatWasAloneIsItsOwn) {
+  EXPECT_FALSE(shares_->ended(kFirst));
+  mps_said(false, false);
+  mps_said(true, false);
+  EXPECT_FALSE(shares_->ended(kSecond));
+}
+
+TEST(GpuEnd, IsNoneOfWhatItsTimeLimitOrItsUserEnded) {
+  const GpuEnd lost{TaskEnd::kLost, "GPU GPU-a: device lost", true};
+  EXPECT_TRUE(lost.explains(TaskEnd::kExited, ""));
+  EXPECT_TRUE(lost.explains(TaskEnd::kSignalled, ""));
+  EXPECT_TRUE(lost.explains(TaskEnd::kCancelled, lost.reason)) << "it was ended for that";
+  EXPECT_FALSE(lost.explains(TaskEnd::kCancelled, "cancelled by bob"));
+  EXPECT_FALSE(lost.explains(TaskEnd::kTimedOut, ""));
+  EXPECT_FALSE(lost.explains(TaskEnd::kMemoryLimit, ""));
+}
+
+TEST_F(GpuSharesTest, AServerThatHasGoneBeforeAnybodyComputedIsNoFault) {
+  mps_said(false, true);
+  EXPECT_TRUE(told_to_end_.empty());
 }
 
 }  // namespace

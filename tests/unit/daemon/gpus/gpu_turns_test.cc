@@ -10,10 +10,10 @@ namespace {
 
 constexpr double kAllowed_milli = 50;
 
-using Gpu = MadeGpu<GpuTurns>;
+using TurnsGpu = MadeGpu<GpuTurns>;
 
 // Over ten seconds, from the first on.
-void expect_held(Gpu& gpu, const std::map<uint64_t, double>& shares) {
+void expect_held(TurnsGpu& gpu, const std::map<uint64_t, double>& shares) {
   gpu.forget();
   gpu.run(10'000);
   for (const auto& [task, milli] : shares)
@@ -21,25 +21,25 @@ void expect_held(Gpu& gpu, const std::map<uint64_t, double>& shares) {
 }
 
 TEST(GpuTurns, EachHasItsShareOfItsSpeedAlone) {
-  Gpu gpu;
+  TurnsGpu gpu;
   gpu.add(1, 300), gpu.add(2, 600);
   expect_held(gpu, {{1, 300}, {2, 600}});
 }
 
 TEST(GpuTurns, OneThatIsAloneGetsNoMore) {
-  Gpu gpu;
+  TurnsGpu gpu;
   gpu.add(1, 300);
   expect_held(gpu, {{1, 300}});
 }
 
 TEST(GpuTurns, WholeGpusAreGivenToTheEnd) {
-  Gpu gpu;
+  TurnsGpu gpu;
   gpu.add(1, 100), gpu.add(2, 200), gpu.add(3, 700);
   expect_held(gpu, {{1, 100}, {2, 200}, {3, 700}});
 }
 
 TEST(GpuTurns, SmallSharesAreHeldToo) {
-  Gpu gpu;
+  TurnsGpu gpu;
   for (uint64_t task = 1; task <= 20; ++task) gpu.add(task, 50);
   gpu.forget();
   gpu.run(10'000);
@@ -47,7 +47,7 @@ TEST(GpuTurns, SmallSharesAreHeldToo) {
 }
 
 TEST(GpuTurns, WithoutSamplesTheyAreByTheClock) {
-  Gpu gpu;
+  TurnsGpu gpu;
   gpu.samples_ms = -1;
   gpu.add(1, 300), gpu.add(2, 600);
   expect_held(gpu, {{1, 300}, {2, 600}});
@@ -75,7 +75,7 @@ TEST(GpuTurns, ALongTimeWithoutSamplesIsNotSetOffAgainstTheFirstOnes) {
 
 TEST(GpuTurns, LatenessDoesNotAddUp) {
   for (const int late_ms : {5, 20, 50}) {
-    Gpu gpu;
+    TurnsGpu gpu;
     gpu.late_ms = late_ms;
     gpu.add(1, 300), gpu.add(2, 600);
     SCOPED_TRACE(late_ms);
@@ -86,15 +86,15 @@ TEST(GpuTurns, LatenessDoesNotAddUp) {
 TEST(GpuTurns, WhoLeavesKernelsBehindPaysForThem) {
   for (const auto& [queue_of_1, queue_of_2] : {std::pair(100, 0), {0, 100}, {30, 30}}) {
     SCOPED_TRACE(queue_of_1);
-    Gpu gpu;
+    TurnsGpu gpu;
     gpu.add(1, 300, {.queue_ms = queue_of_1}), gpu.add(2, 600, {.queue_ms = queue_of_2});
     expect_held(gpu, {{1, 300}, {2, 600}});
     expect_held(gpu, {{1, 300}, {2, 600}});
   }
-  Gpu gpu;
+  TurnsGpu gpu;
   gpu.add(1, 300, {.queue_ms = 100});
   expect_held(gpu, {{1, 300}});
-  Gpu both;
+  TurnsGpu both;
   both.add(1, 300, {.queue_ms = 100}), both.add(2, 600, {.queue_ms = 100});
   both.run(5'000);
   expect_held(both, {{1, 300}, {2, 600}});
@@ -103,7 +103,7 @@ TEST(GpuTurns, WhoLeavesKernelsBehindPaysForThem) {
 TEST(GpuTurns, SamplesMayComeInLumps) {
   for (const int period_ms : {167, 500, 1000}) {
     SCOPED_TRACE(period_ms);
-    Gpu gpu;
+    TurnsGpu gpu;
     gpu.period_ms = period_ms;
     gpu.add(1, 300), gpu.add(2, 600);
     expect_held(gpu, {{1, 300}, {2, 600}});
@@ -112,30 +112,30 @@ TEST(GpuTurns, SamplesMayComeInLumps) {
 }
 
 TEST(GpuTurns, WhoLeavesVeryManyGetsNoMoreForIt) {
-  Gpu gpu;
+  TurnsGpu gpu;
   gpu.add(1, 300, {.queue_ms = 1000}), gpu.add(2, 600);
   gpu.run(10'000);
   expect_held(gpu, {{1, 300}});
 }
 
 TEST(GpuTurns, WhoComputesOnTheHostHasItsWholeTurns) {
-  Gpu gpu;
+  TurnsGpu gpu;
   gpu.add(1, 300, {.host_percent = 60}), gpu.add(2, 600);
   expect_held(gpu, {{1, 300}, {2, 600}});
-  Gpu both;
+  TurnsGpu both;
   both.add(1, 300, {.host_percent = 90}), both.add(2, 600, {.host_percent = 50});
   expect_held(both, {{1, 300}, {2, 600}});
 }
 
 TEST(GpuTurns, SamplesMayTellTooMuchByATwentieth) {
-  Gpu gpu;
+  TurnsGpu gpu;
   gpu.exaggerated = 1.05;
   gpu.add(1, 300), gpu.add(2, 600);
   expect_held(gpu, {{1, 300}, {2, 600}});
 }
 
 TEST(GpuTurns, AttemptsComeAndGo) {
-  Gpu gpu;
+  TurnsGpu gpu;
   gpu.add(1, 300), gpu.add(2, 500);
   gpu.run(3'000);
   gpu.forget();
@@ -152,7 +152,7 @@ TEST(GpuTurns, AttemptsComeAndGo) {
 }
 
 TEST(GpuTurns, AShareThatChangesIsHeldFromThenOn) {
-  Gpu gpu;
+  TurnsGpu gpu;
   gpu.add(1, 300), gpu.add(2, 600);
   gpu.run(5'000);
   gpu.set(1, 700), gpu.set(2, 200);
@@ -162,7 +162,7 @@ TEST(GpuTurns, AShareThatChangesIsHeldFromThenOn) {
 }
 
 TEST(GpuTurns, AWholeShareIsNeverStopped) {
-  Gpu gpu;
+  TurnsGpu gpu;
   gpu.add(1, 1000, {.queue_ms = 100});
   gpu.run(10'000);
   EXPECT_EQ(gpu.longest_wait_ms(1), 0);
@@ -177,7 +177,7 @@ TEST(GpuTurns, AWholeShareIsNeverStopped) {
 
 TEST(GpuTurns, BesideAWholeShareASmallOneHasItsTurns) {
   for (const uint32_t milli : {1u, 50u, 300u}) {
-    Gpu gpu;
+    TurnsGpu gpu;
     gpu.add(1, 1000);
     gpu.run(3'000);
     gpu.add(2, milli);
@@ -195,7 +195,7 @@ TEST(GpuTurns, BesideAWholeShareASmallOneHasItsTurns) {
 }
 
 TEST(GpuTurns, WhoEndsLeavesTheGpuAtOnce) {
-  Gpu gpu;
+  TurnsGpu gpu;
   gpu.add(1, 900);
   while (!gpu.turns.runs()) gpu.run(1);
   gpu.remove(1);
@@ -226,7 +226,7 @@ TEST(GpuTurns, NobodyBeginsWhileTheLastOneIsSeenToRun) {
 
 // Whatever samples say, and however long its neighbours' kernels are.
 TEST(GpuTurns, NobodyStarves) {
-  Gpu gpu;
+  TurnsGpu gpu;
   gpu.exaggerated = 50;
   gpu.late_ms = 20;
   gpu.add(1, 100), gpu.add(2, 800, {.queue_ms = 1000}), gpu.add(3, 100, {.queue_ms = 300});
@@ -235,7 +235,7 @@ TEST(GpuTurns, NobodyStarves) {
 }
 
 TEST(GpuTurns, APauseOfTheMachineIsNotMadeUpFor) {
-  Gpu gpu;
+  TurnsGpu gpu;
   gpu.add(1, 300), gpu.add(2, 600);
   gpu.run(1'000);
   gpu.pause(3'600'000);

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "daemon/agent/gpus/gpu_poll.h"
+#include "daemon/agent/gpus/mps_processes.h"
 
 namespace tierpilot::agent {
 namespace {
@@ -53,6 +54,56 @@ TEST_F(MpsControlTest, IsStartedOnceAndAgainWhenItHasGone) {
   }
   EXPECT_TRUE(begun && *begun);
   EXPECT_NE(pid(), first);
+}
+
+TEST_F(MpsControlTest, TellsThatAServerHasGoneWithIt) {
+  MpsControl control(options());
+  ASSERT_TRUE(control.keep_running());
+  const auto before = control.ask();
+  ASSERT_TRUE(before);
+  EXPECT_FALSE(before->gone);
+  ASSERT_FALSE(before->servers.empty());
+  ASSERT_EQ(::kill(pid(), SIGKILL), 0);
+  Result<bool> begun = false;
+  for (int tries = 0; tries < 1000 && !(begun && *begun); ++tries) {
+    begun = control.keep_running();
+    ::usleep(10'000);
+  }
+  ASSERT_TRUE(begun && *begun);
+  EXPECT_TRUE(control.ask()->gone);
+  EXPECT_FALSE(control.ask()->gone) << "once";
+}
+
+// An earlier daemon was killed, and its control daemon hangs.
+TEST_F(MpsControlTest, OneThatIsLeftAndHangsIsEndedOnceNobodyIsOnIt) {
+  const auto environment = MpsControl::client_env(folder_ / "GPU-a");
+  fs::create_directories(folder_ / "GPU-a" / "pipe");
+  fs::create_directories(folder_ / "GPU-a" / "log");
+  auto left = StayingProgram::start({options().program, {"-f"}, environment}, "/dev/null");
+  ASSERT_TRUE(left) << left.error().message;
+  MpsControl control(options(500));
+  for (int tries = 0; tries < 1000 && !control.is_there(); ++tries) ::usleep(10'000);
+  std::ofstream(pipe("hang")) << "";
+  EXPECT_TRUE(control.is_there());
+  const auto beside_tasks = control.keep_running(false);
+  ASSERT_FALSE(beside_tasks);
+  EXPECT_EQ(beside_tasks.error().code, ErrorCode::kTimeout);
+  EXPECT_FALSE(mps_processes(MpsControl::pipes(folder_ / "GPU-a")).empty());
+  (void)control.keep_running(true);
+  for (int tries = 0; tries < 500 && left->is_running(); ++tries) ::usleep(10'000);
+  EXPECT_FALSE(left->is_running());
+}
+
+TEST_F(MpsControlTest, LeavesNoProcessBehind) {
+  const auto pipes = MpsControl::pipes(folder_ / "GPU-a");
+  {
+    MpsControl control(options(500));
+    for (int tries = 0; tries < 50 && !control.keep_running(); ++tries) continue;
+    EXPECT_FALSE(mps_processes(pipes).empty());
+    std::ofstream(pipe("hang")) << "";
+    EXPECT_FALSE(control.ask());
+  }
+  EXPECT_TRUE(mps_processes(pipes).empty()) << "though it hangs";
 }
 
 TEST_F(MpsControlTest, ItsFoldersAreItsOwnersOnly) {
