@@ -1,6 +1,7 @@
 #include "policies/sharing/card/onnx_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "policies/sharing/card/onnx_einsum.h"
 
@@ -77,7 +78,8 @@ Flops matrix_product(const onnx::NodeProto& node, const Values& values) {
                output_elements(node, values));
 }
 
-// Inputs are sequence x batch x size, weights directions x gates x size, and recurrent ones.
+// Inputs are sequence x batch x size or batch x sequence x size, weights directions x gates x size,
+// and recurrent ones.
 Flops recurrent(const onnx::NodeProto& node, const Values& values) {
   const auto* data = input(node, 0, values);
   const auto* weight = input(node, 1, values);
@@ -111,15 +113,25 @@ Flops einsum(const onnx::NodeProto& node, const Values& values) {
   return std::nullopt;
 }
 
+// Of sparse operands only the values that are kept are multiplied.
+Flops product_of(const onnx::NodeProto& node, const Values& values) {
+  const bool is_einsum = node.op_type() == "Einsum";
+  const int operands = is_einsum ? node.input_size() : std::min(node.input_size(), 2);
+  double density = 1;
+  for (int i = 0; i < operands; ++i)
+    if (const auto* operand = input(node, i, values)) density *= operand->density;
+  const auto dense = is_einsum ? einsum(node, values) : matrix_product(node, values);
+  return dense && density < 1 ? Flops(std::round(*dense * density)) : dense;
+}
+
 }  // namespace
 
 std::optional<double> forward_flops(const onnx::NodeProto& node, std::string_view kind,
                                     const Values& values) {
   if (kind == "Conv2D" || kind == "DepthwiseConv2D") return convolution(node, values);
   if (kind == "Conv2DTranspose") return transposed_convolution(node, values);
-  if (node.op_type() == "Einsum" && kind == "MatMul") return einsum(node, values);
   if (kind == "Attention") return attention(node, values);
-  if (kind == "MatMul") return matrix_product(node, values);
+  if (kind == "MatMul") return product_of(node, values);
   if (kind == "Recurrent") return recurrent(node, values);
   if (kind == "Shape" || kind == "Transpose" || kind == "Gather" || kind == "Concat") return 0;
   if (kind == "Reduce" || node.op_type().starts_with("Global")) {
@@ -132,6 +144,16 @@ std::optional<double> forward_flops(const onnx::NodeProto& node, std::string_vie
   if (kind == "BatchNorm" || kind == "LayerNorm" || kind == "Softmax")
     return times(5, output_elements(node, values));
   return output_elements(node, values);
+}
+
+// Its weights have a part for each direction; by its layout the batch may come first.
+uint64_t recurrent_launches(const onnx::NodeProto& node, const Values& values) {
+  const auto* data = input(node, 0, values);
+  const auto* weight = input(node, 1, values);
+  const size_t sequence = attribute(node, "layout", 0) == 1 ? 1 : 0;
+  if (!data || !weight || data->dims.size() <= sequence || weight->dims.empty()) return 1;
+  const double of_step = node.op_type() == "RNN" ? 3 : 11;
+  return static_cast<uint64_t>((1 + of_step * data->dims[sequence]) * weight->dims[0]);
 }
 
 }  // namespace tierpilot::sharing

@@ -7,8 +7,8 @@
 namespace tierpilot::sharing {
 namespace {
 
-constexpr size_t kMostDimensions = 64;  // of an ellipsis; letters come after it
-static_assert(kMostDimensions < 'A');
+constexpr size_t kMostOfEllipsis = 64;  // of an ellipsis; letters come after it
+static_assert(kMostOfEllipsis < 'A');
 
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -20,7 +20,7 @@ std::optional<std::string> labels_of(std::string term, size_t dimensions) {
   const auto dots = term.find("...");
   if (dots != std::string::npos) term.erase(dots, 3);
   if (!std::all_of(term.begin(), term.end(), is_letter) || term.size() > dimensions ||
-      dimensions > kMostDimensions)
+      dimensions > kMostOfEllipsis)
     return std::nullopt;
   const size_t many = dimensions - term.size();
   if (dots == std::string::npos) return many == 0 ? std::optional(term) : std::nullopt;

@@ -87,6 +87,8 @@ class Describer {
     if (!weight || !weight->is_parameter) return false;
     const auto* known = values.find(node.output(0));
     Value seen = known && known->elements ? *known : *weight;
+    if (weight->density < 1) seen.elements = weight->elements;
+    seen.density = weight->density;
     seen.is_parameter = true;
     values.put(node.output(0), std::move(seen));
     return true;
@@ -102,11 +104,12 @@ class Describer {
     }
     if (kind == "Conv2D" && is_depthwise(node, frame.values)) kind = "DepthwiseConv2D";
     auto& use = card_.operators[std::string(kind)];
-    card_.launches += kind == "Recurrent" ? launches(node, frame.values) : 1;
+    card_.launches += kind == "Recurrent" ? recurrent_launches(node, frame.values) : 1;
     ++use.count;
     const uint64_t depth = take_inputs(node, frame, use);
     const bool sized = make_outputs(node, frame.values, use);
-    if (node.op_type() == "Conv" && node.input_size() > 2) ++card_.operators["BiasAdd"].count;
+    if (kind.find("Conv2D") != kind.npos && node.input_size() > 2 && !node.input(2).empty())
+      ++card_.operators["BiasAdd"].count;
     const auto flops = forward_flops(node, kind, frame.values);
     if (!flops && kind == "MatMul" && node.op_type() == "Einsum")
       count_unknown(node);
@@ -123,16 +126,6 @@ class Describer {
     const auto *data = values.find(node.input(0)), *weight = values.find(node.input(1));
     return data && weight && data->dims.size() > 1 && weight->dims.size() > 1 &&
            weight->dims[1] == 1 && data->dims[1] > 1;
-  }
-
-  // What a framework runs for it where it has no such operator as a whole, step by step; its
-  // weights have a part for each direction.
-  static uint64_t launches(const onnx::NodeProto& node, const Values& values) {
-    const auto* data = node.input_size() > 1 ? values.find(node.input(0)) : nullptr;
-    const auto* weight = data ? values.find(node.input(1)) : nullptr;
-    if (!weight || data->dims.empty() || weight->dims.empty()) return 1;
-    const double of_step = node.op_type() == "RNN" ? 3 : 11;
-    return static_cast<uint64_t>((1 + of_step * data->dims[0]) * weight->dims[0]);
   }
 
   void count_unknown(const onnx::NodeProto& node) {

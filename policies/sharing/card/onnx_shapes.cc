@@ -154,16 +154,19 @@ void drop_values(onnx::TensorProto& tensor) {
   if (tensor.int32_data_size() > kMostKept) tensor.clear_int32_data();
 }
 
+void drop_values(onnx::SparseTensorProto& tensor) {
+  drop_values(*tensor.mutable_values());
+  tensor.clear_indices();
+}
+
 // Of weights only sizes matter, and models are copied below.
 void drop_weights(onnx::GraphProto& graph) {
   for (auto& tensor : *graph.mutable_initializer()) drop_values(tensor);
-  for (auto& tensor : *graph.mutable_sparse_initializer()) {
-    drop_values(*tensor.mutable_values());
-    tensor.clear_indices();
-  }
+  for (auto& tensor : *graph.mutable_sparse_initializer()) drop_values(tensor);
   for (auto& node : *graph.mutable_node())
     for (auto& attribute : *node.mutable_attribute()) {
       if (attribute.has_t()) drop_values(*attribute.mutable_t());
+      if (attribute.has_sparse_tensor()) drop_values(*attribute.mutable_sparse_tensor());
       if (attribute.has_g()) drop_weights(*attribute.mutable_g());
     }
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "policies/sharing/card/plain_name.h"
@@ -98,27 +99,50 @@ Result<Value> read_parameter(const onnx::TensorProto& tensor, const std::string&
   return value;
 }
 
-Result<Value> read_sparse(const onnx::SparseTensorProto& tensor, const std::string& name) {
-  const auto& value_name = tensor.values().name();
+Result<Value> read_sparse(const onnx::SparseTensorProto& tensor, const std::string& name,
+                          const std::string& value_name) {
   auto value = read_parameter(tensor.values(), name, value_name);
   if (!value) return value;
   auto whole = sized(name, value_name, tensor.dims());
   if (!whole) return whole;
   value->dims = std::move(whole->dims);
+  if (*whole->elements > 0) value->density = std::min(1.0, *value->elements / *whole->elements);
   return value;
 }
 
-// Some exporters keep weights in constants, not in initializers.
-const onnx::TensorProto* weight_in(const onnx::NodeProto& node) {
-  if (node.op_type() != "Constant" || node.output_size() != 1) return nullptr;
-  if (!node.domain().empty() && node.domain() != "ai.onnx") return nullptr;
+template <class Dims>
+bool is_weight(const Dims& dims) {
+  double elements = 1;
+  for (const auto dim : dims) elements *= static_cast<double>(dim);
+  return elements >= kLeastWeight;
+}
+
+std::optional<Value> weight_of(int elements, double element_bytes) {
+  const double size = elements;
+  if (size < kLeastWeight) return std::nullopt;
+  return Value{
+      .elements = size, .dims = {size}, .element_bytes = element_bytes, .is_parameter = true};
+}
+
+// Some exporters keep weights in constants, not in initializers. Nothing: it is none.
+Result<std::optional<Value>> weight_in(const onnx::NodeProto& node, const std::string& name) {
+  if (node.op_type() != "Constant" || node.output_size() != 1) return std::nullopt;
+  if (!node.domain().empty() && node.domain() != "ai.onnx") return std::nullopt;
   for (const auto& attribute : node.attribute()) {
-    if (attribute.name() != "value" || !attribute.has_t()) continue;
-    double elements = 1;
-    for (const auto dim : attribute.t().dims()) elements *= static_cast<double>(dim);
-    return elements >= kLeastWeight ? &attribute.t() : nullptr;
+    const auto& what = attribute.name();
+    if (what == "value" && attribute.has_t() && is_weight(attribute.t().dims()))
+      return read_parameter(attribute.t(), name, node.output(0));
+    const auto& sparse = attribute.sparse_tensor();
+    if (what == "sparse_value" && is_weight(sparse.dims()))
+      return read_sparse(sparse, name, node.output(0));
+    if (what == "value_floats")
+      return weight_of(attribute.floats_size(), bytes_of(onnx::TensorProto::FLOAT));
+    if (what == "value_ints")
+      return weight_of(attribute.ints_size(), bytes_of(onnx::TensorProto::INT64));
+    if (what == "value_strings")
+      return weight_of(attribute.strings_size(), bytes_of(onnx::TensorProto::STRING));
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 Status put_parameters(const onnx::GraphProto& graph, const std::string& name, Values& values) {
@@ -131,10 +155,14 @@ Status put_parameters(const onnx::GraphProto& graph, const std::string& name, Va
   for (const auto& tensor : graph.initializer())
     if (status) status = put(tensor.name(), read_parameter(tensor, name, tensor.name()));
   for (const auto& tensor : graph.sparse_initializer())
-    if (status) status = put(tensor.values().name(), read_sparse(tensor, name));
-  for (const auto& node : graph.node())
-    if (const auto* tensor = status ? weight_in(node) : nullptr)
-      status = put(node.output(0), read_parameter(*tensor, name, node.output(0)));
+    if (status)
+      status = put(tensor.values().name(), read_sparse(tensor, name, tensor.values().name()));
+  for (const auto& node : graph.node()) {
+    if (!status) return status;
+    auto weight = weight_in(node, name);
+    if (!weight) return tl::unexpected(weight.error());
+    if (*weight) values.put(node.output(0), std::move(**weight));
+  }
   return status;
 }
 

@@ -15,6 +15,7 @@ namespace tierpilot::sharing {
 struct Value {
   std::optional<double> elements;  // nothing: nobody knows. Of a sparse one those that are kept
   std::vector<double> dims;
+  double density = 1;  // of a sparse one what part of its elements are kept
   double element_bytes = 4;
   bool is_parameter = false;
 

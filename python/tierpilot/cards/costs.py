@@ -4,6 +4,14 @@ import math
 
 _FREE = frozenset(["Shape", "Transpose", "Gather", "Concat"])
 _MATRICES = {"addmm": 1, "addmv": 1, "baddbmm": 1, "addbmm": 1, "_sparse_addmm": 1}
+_OF_VECTORS = frozenset(["addr", "outer"])  # each element is one product
+
+
+def kept_elements(tensor):
+    """Of a sparse one those that it keeps."""
+    if "sparse" not in str(tensor.layout):
+        return tensor.numel()
+    return (tensor._values() if tensor.is_sparse else tensor.values()).numel()
 
 
 def flops(name, kind, arguments, outputs):
@@ -23,6 +31,8 @@ def flops(name, kind, arguments, outputs):
     if kind == "Reduce":
         return arguments[0].numel() if hasattr(arguments[0], "numel") else made
     if kind in ("MaxPool", "AvgPool"):
+        if "adaptive" in name:  # windows cover the input once
+            return max(made, arguments[0].numel())
         return made * _window(name, arguments)
     if kind in ("BatchNorm", "LayerNorm", "Softmax"):
         return 5 * made
@@ -32,9 +42,14 @@ def flops(name, kind, arguments, outputs):
 def _product(name, arguments, made):
     at = _MATRICES.get(name, 0)
     left, right = arguments[at], arguments[at + 1]
-    if left.is_sparse:
-        return 2 * left._nnz() * (right.shape[-1] if right.dim() > 1 else 1)
-    return 2 * made * (left.shape[-1] if left.dim() else 1)
+    operations = 2 * made
+    if name not in _OF_VECTORS:
+        operations *= left.shape[-1] if left.dim() else 1
+    if name == "addbmm":
+        operations *= left.shape[0]  # a product for each of a batch, and they are summed
+    for matrix in (left, right):
+        operations = operations * kept_elements(matrix) // max(matrix.numel(), 1)
+    return operations
 
 
 def _attention(arguments, made):
@@ -45,8 +60,6 @@ def _attention(arguments, made):
 
 
 def _window(name, arguments):
-    if "adaptive" in name:
-        return 1
     size = arguments[1] if len(arguments) > 1 else 1
     size = list(size) if isinstance(size, (list, tuple)) else [size]
     dimensions = int(name.split("pool")[1][0])

@@ -62,6 +62,8 @@ IGNORED = frozenset(
     """_has_compatible_shallow_copy_type _local_scalar_dense _nested_tensor_from_mask_left_aligned
     is_same_size""".split()
 )
+# What only profilers see of a part of a pass: where it begins and ends.
+IGNORED_NAMESPACES = frozenset(["profiler"])
 
 
 def kind_of(name):

@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .costs import flops
-from .kinds import IGNORED, kind_of
+from .costs import flops, kept_elements
+from .kinds import IGNORED, IGNORED_NAMESPACES, kind_of
 
 _MOST_NAMED = 100  # unknown operators
 _MOST_NAME_BYTES = 80
@@ -33,13 +33,8 @@ def tensors_in(values):
             yield from tensors_in(value.values())
 
 
-def _elements(tensor):
-    """Of a sparse one those that are kept."""
-    return tensor._nnz() if tensor.is_sparse else tensor.numel()
-
-
 def _bytes(tensor):
-    return _elements(tensor) * tensor.element_size()
+    return kept_elements(tensor) * tensor.element_size()
 
 
 def _recurrent(module, data):
@@ -74,6 +69,46 @@ def _without_whole_layers():
     finally:
         torch.set_autocast_enabled(before[0])
         torch.set_autocast_gpu_dtype(before[1])
+
+
+def _restore(buffer, own, before):
+    """`own` is its memory as it was before the pass, and `before` a copy of the values in it."""
+    if _is_elsewhere(buffer, own):
+        buffer.data = own
+    if _is_same(buffer, before):
+        return  # it may be one that cannot be written to, or that is kept for gradients
+    # Inference tensors can be written to in that mode only, and others in it, too.
+    with torch.inference_mode():
+        for dimension in _repeated(buffer):
+            buffer, before = buffer.narrow(dimension, 0, 1), before.narrow(dimension, 0, 1)
+        buffer.copy_(before)
+
+
+def _is_elsewhere(buffer, own):
+    try:
+        return not buffer.is_set_to(own)
+    except RuntimeError:  # of a kind that has no such question
+        return buffer.is_meta and buffer.shape != own.shape
+
+
+def _is_same(tensor, other):
+    """To the bit, as what is no number equals nothing."""
+    if tensor.is_meta:
+        return True
+    if tensor.is_quantized:  # whose bits cannot be looked at
+        return torch.equal(tensor, other)
+    try:
+        bits = [each.detach().reshape(-1).view(torch.uint8) for each in (tensor, other)]
+        return torch.equal(*bits)
+    except RuntimeError:  # of a kind that cannot be compared, as sparse ones
+        return False
+
+
+def _repeated(tensor):
+    """Dimensions along which all is one element's memory, which cannot be written to as a whole."""
+    if tensor.layout != torch.strided or tensor.is_nested or tensor.numel() == 0:
+        return []
+    return [dimension for dimension, stride in enumerate(tensor.stride()) if stride == 0]
 
 
 class _Known:
@@ -135,7 +170,8 @@ class Tracer:
 
     def _keep_buffers(self, stack):
         """Their values, and which they are: a pass may put other tensors in their places."""
-        values = [(buffer, buffer.detach().clone()) for buffer in self._module.buffers()]
+        own = [(buffer, buffer.detach()) for buffer in self._module.buffers()]
+        values = [(buffer, memory, memory.clone()) for buffer, memory in own]
         # Nothing is put in those of a script, which are no dict.
         every = [each._buffers for each in self._module.modules()]
         places = [(names, dict(names)) for names in every if isinstance(names, dict)]
@@ -144,9 +180,14 @@ class Tracer:
             for names, before in places:
                 names.clear()
                 names.update(before)
-            with torch.no_grad():
-                for buffer, before in values:
-                    buffer.copy_(before)
+            wrong = []
+            for each in values:
+                try:
+                    _restore(*each)
+                except Exception as error:  # the others are to be what they were
+                    wrong.append(error)
+            if wrong:
+                raise wrong[0]
 
         stack.callback(restore)
 
@@ -164,7 +205,7 @@ class Tracer:
     def dispatched(self, operator, arguments, outputs):
         namespace, _, name = str(operator.overloadpacket).rpartition(".")
         inputs = list(tensors_in(arguments))
-        if name in IGNORED:
+        if name in IGNORED or namespace in IGNORED_NAMESPACES:
             return
         kind = kind_of(name) if namespace == "aten" else None
         if self._is_of_parameters(kind, inputs, outputs):
@@ -186,7 +227,7 @@ class Tracer:
         sizes = [parameter for parameter in self._kept if parameter.numel()]
         return {
             "operators": {kind: self._operators[kind] for kind in sorted(self._operators)},
-            "parameters": sum(tensor.numel() for tensor in sizes),
+            "parameters": sum(kept_elements(tensor) for tensor in sizes),
             "parameter_bytes": sum(_bytes(tensor) for tensor in sizes),
             "parameter_tensors": len(sizes),
             "activation_bytes": self._activation_bytes,
@@ -233,13 +274,13 @@ class Tracer:
         for tensor in inputs:
             self._traffic_bytes += _bytes(tensor)
             if self._parameters.get(tensor):
-                use["parameter_sum"] += _elements(tensor)
+                use["parameter_sum"] += kept_elements(tensor)
                 continue
-            use["largest_input"] = max(use["largest_input"], _elements(tensor))
-            use["input_sum"] += _elements(tensor)
+            use["largest_input"] = max(use["largest_input"], kept_elements(tensor))
+            use["input_sum"] += kept_elements(tensor)
         for tensor in outputs:
             self._depths.put(tensor, depth)
-            use["output_sum"] += _elements(tensor)
+            use["output_sum"] += kept_elements(tensor)
             self._activation_bytes += _bytes(tensor)
             self._traffic_bytes += _bytes(tensor)
         use["flops"] += cost

@@ -20,7 +20,7 @@ Kept not_sure(const Sharer&, const Sharer&) {
   return kept;
 }
 
-LiveJob running(uint64_t id, JobClass job_class, uint32_t milli, double use_milli) {
+LiveJob foretold_job(uint64_t id, JobClass job_class, uint32_t milli, double use_milli) {
   LiveJob job;
   job.id = id;
   job.job_class = job_class;
@@ -57,7 +57,7 @@ class CertainPromises : public ::testing::Test {
 };
 
 TEST_F(CertainPromises, WhatIsPromisedBesideABestEffortJobStarts) {
-  const auto other = running(1, kBestEffort, 1000, 1000);
+  const auto other = foretold_job(1, kBestEffort, 1000, 1000);
   for (double promise_s = 24; promise_s < 60; promise_s += 1) {
     const auto job = waiting(1000, 22.5, promise_s);
     const std::vector<LiveNode> nodes{{LiveUnit{"cpu", {kWholeUnit, 0}, {other}}}};
@@ -74,21 +74,22 @@ TEST_F(CertainPromises, NobodyEndsForWhatAnotherTakes) {
     if (other.name == "j2") kept = {std::log(0.6), 0, KeptBy::kPair, 5};
     return kept;
   }));
-  auto promised = running(1, kSensitive, 600, 600);
+  auto promised = foretold_job(1, kSensitive, 600, 600);
   promised.left_s = promised.left_upper_s = 8;
   promised.promise_left_s = 10;
-  const auto taker = running(2, kSensitive, 200, 200), other = running(3, kBestEffort, 200, 200);
+  const auto taker = foretold_job(2, kSensitive, 200, 200),
+             other = foretold_job(3, kBestEffort, 200, 200);
   EXPECT_TRUE(share->adjust({"cpu", {kWholeUnit, 0}, {promised, taker, other}}).preempted.empty());
 }
 
 TEST_F(CertainPromises, WhoHardlyDoesAnythingEndsForNobody) {
-  auto sleeper = running(1, kBestEffort, 100, 5);
+  auto sleeper = foretold_job(1, kBestEffort, 100, 5);
   sleeper.need_milli = 10;
   const auto start = place_beside(sleeper, waiting(1000, 7.5, 8.2));
   ASSERT_TRUE(start);
   EXPECT_TRUE(start->preempted.empty());
   // Nor later.
-  auto promised = running(2, kSensitive, start->share.milli, 1000);
+  auto promised = foretold_job(2, kSensitive, start->share.milli, 1000);
   promised.need_milli = kWholeUnit;
   promised.left_s = 5;
   promised.left_upper_s = 7.5;
@@ -102,7 +103,7 @@ TEST_F(CertainPromises, WhoHardlyDoesAnythingEndsForNobody) {
 }
 
 TEST_F(CertainPromises, NobodyIsToldToWaitForWhatMayNeverEnd) {
-  auto holder = running(1, kSensitive, 1000, 1000);
+  auto holder = foretold_job(1, kSensitive, 1000, 1000);
   const auto job = waiting(1000, 6, 15);
   const auto refused = admit_beside({holder}, job);
   EXPECT_FALSE(refused.admitted);
@@ -129,7 +130,7 @@ TEST(LargeCluster, WhatIsFreeAnywhereIsFound) {
   const auto share = std::move(*make_share_policy("share", {}));
   std::vector<LiveNode> nodes(2000, {LiveUnit{"cpu", {kWholeUnit, 0}, {}}});
   for (size_t n = 0; n < nodes.size(); ++n) {
-    nodes[n][0].jobs = {running(n + 1, kSensitive, 900, 900)};
+    nodes[n][0].jobs = {foretold_job(n + 1, kSensitive, 900, 900)};
     nodes[n][0].jobs[0].promise_left_s = nodes[n][0].jobs[0].left_upper_s = 1000;
   }
   auto job = waiting(600, 10, 12);
@@ -149,8 +150,8 @@ TEST(LargeCluster, WhoLosesTheLeastEndsForAPromise) {
   const auto share = std::move(*make_share_policy("share", {}));
   std::vector<LiveNode> nodes(2000, {LiveUnit{"cpu", {kWholeUnit, 0}, {}}});
   for (size_t n = 0; n < nodes.size(); ++n) {
-    nodes[n][0].jobs = {running(n + 1, kBestEffort, 100, 100)};
-    nodes[n][0].jobs.push_back(running(10'000 + n, kSensitive, 850, 850));
+    nodes[n][0].jobs = {foretold_job(n + 1, kBestEffort, 100, 100)};
+    nodes[n][0].jobs.push_back(foretold_job(10'000 + n, kSensitive, 850, 850));
     nodes[n][0].jobs[0].elapsed_s = 1000 - (n == 1234 ? 999 : 0);
   }
   const auto start = share->place(nodes, waiting(150, 90, 100));
@@ -161,7 +162,7 @@ TEST(LargeCluster, WhoLosesTheLeastEndsForAPromise) {
 
 // It is given time to save its state first.
 TEST_F(CertainPromises, WaitForWhoHasToGo) {
-  auto other = running(1, kBestEffort, 1000, 1000);
+  auto other = foretold_job(1, kBestEffort, 1000, 1000);
   other.takes_checkpoints = true;
   other.ends_in_s = 10;
   EXPECT_FALSE(admit_beside({other}, waiting(1000, 10, 17)).admitted);
@@ -174,14 +175,14 @@ TEST_F(CertainPromises, WaitForWhoHasToGo) {
   EXPECT_FALSE(admit_beside({other}, exact).admitted);
   EXPECT_TRUE(admit_beside({other}, waiting(1000, 10, 15)).admitted)
       << "it is probably done sooner, and both are not late at once";
-  auto small = running(1, kBestEffort, 100, 100);
+  auto small = foretold_job(1, kBestEffort, 100, 100);
   small.ends_in_s = 10;
   EXPECT_TRUE(admit_beside({small}, waiting(500, 10, 17)).admitted) << "it can stay";
 }
 
 // Shares are given so that a promise is kept ahead of its time.
 TEST_F(CertainPromises, BeginWhenWhoWasPromisedFirstIsDoneNotWhenItWouldBeLate) {
-  auto first = running(1, kSensitive, 1000, 1000);
+  auto first = foretold_job(1, kSensitive, 1000, 1000);
   first.left_s = 45;
   first.left_upper_s = 50;
   first.promise_left_s = 100;
@@ -192,7 +193,8 @@ TEST_F(CertainPromises, BeginWhenWhoWasPromisedFirstIsDoneNotWhenItWouldBeLate) 
 }
 
 TEST_F(CertainPromises, NobodyBeforeOneThatWaitsIsSlowedForWhoHasNone) {
-  auto promised = running(1, kSensitive, 850, 850), other = running(2, kBestEffort, 150, 150);
+  auto promised = foretold_job(1, kSensitive, 850, 850),
+       other = foretold_job(2, kBestEffort, 150, 150);
   promised.need_milli = 1000;
   promised.left_s = promised.left_upper_s = 90;
   promised.promise_left_s = 135;

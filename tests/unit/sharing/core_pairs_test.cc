@@ -70,6 +70,10 @@ TEST(CorePairs, ARowThatIsWrongIsRefusedByFileAndLine) {
       {"one core,1,m,8,900,1e6,1e9,100,90,0.01,n,8,100,2e6,1e300,50,50,0.01",
        "'traffic_bytes_s_b'"},
       {"one core,1,m,8,900,1e6,1e9,100,90,0.01,n,8,100,2e6,1e8,nan,50,0.01", "'alone_b' is 'nan'"},
+      {"one core,1,m,8,5000,1e6,1e9,100,90,0.01,n,8,100,2e6,1e8,50,50,0.01",
+       "'milli_a' is '5000', which is no number from 0 to 1000"},
+      {"one core,1,m,8,900,1e6,1e9,100,90,0.01,n,8,1000.1,2e6,1e8,50,50,0.01",
+       "'milli_b' is '1000.1', which is no number from 0 to 1000"},
       {"one core,1,m,8,900,1e6,1e9,100,90", "9 cells"}};
   for (const auto& [row, words] : wrong) {
     const auto data = from(good + row + "\n");

@@ -14,7 +14,7 @@ namespace tierpilot::sharing {
 namespace {
 
 using Samples = std::vector<PairSample>;
-using Kept = std::function<double(const PairSample&)>;
+using KeptOfPair = std::function<double(const PairSample&)>;
 
 Samples read(const char* file) {
   auto table = CsvTable::open(std::filesystem::path(MEASURED) / file).value();
@@ -43,7 +43,7 @@ double variance(std::vector<double> values) {
   return mean(values);
 }
 
-double error(const Samples& samples, const Kept& kept) {
+double error(const Samples& samples, const KeptOfPair& kept) {
   std::vector<double> off;
   for (const auto& sample : samples) off.push_back(std::abs(kept(sample) - sample.retained));
   return mean(off);
@@ -71,7 +71,7 @@ TEST(MeasuredPairs, OnTheH200TheLawIsWithinTheGoalAndAThirdCloserThanTheMedian) 
     return std::exp(ln_kept_on_own_hosts(sample.victim.traced_milli / 1000,
                                          sample.neighbour.traced_milli / 1000));
   };
-  for (const auto& law : {Kept(by_law), Kept(by_kernels)}) {
+  for (const auto& law : {KeptOfPair(by_law), KeptOfPair(by_kernels)}) {
     EXPECT_LT(error(on_h200(), law), kRetainedGoal);
     EXPECT_LT(error(on_h200(), law), median * 2 / 3);
   }

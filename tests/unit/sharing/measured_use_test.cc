@@ -22,14 +22,14 @@ struct Job {
   double milli = 0, alone = 0;
   double traced_milli = 0;  // 0: not told
 };
-using Kept = std::function<double(const Job& victim, const Job& neighbour)>;
+using KeptBeside = std::function<double(const Job& victim, const Job& neighbour)>;
 
 // Of use and speed that say nothing of each other.
 const std::vector<Job> kJobs{{"busy", 950, 9},    {"long", 800, 1.5},   {"half", 500, 20},
                              {"quick", 700, 130}, {"waiting", 120, 11}, {"idle", 60, 75}};
 
 // Both as docs/gpu-pairs.md has them.
-double by_law(const Job& a, const Job& b) {
+double use_by_law(const Job& a, const Job& b) {
   return 1 / (1 + std::pow(a.milli / 1000 * b.milli / 1000, 0.75));
 }
 
@@ -43,7 +43,7 @@ double nine_tenths(const Job&, const Job&) {
   return 0.9;
 }
 
-std::string row(const std::string& card, const Job& a, const Job& b, const Kept& kept) {
+std::string row(const std::string& card, const Job& a, const Job& b, const KeptBeside& kept) {
   const auto job = [&](const Job& one, const Job& other) {
     return fmt::format(",{},32,{},0,1e9,{},{},0.01,{}", one.model, one.milli, one.alone,
                        one.alone * kept(one, other),
@@ -52,7 +52,8 @@ std::string row(const std::string& card, const Job& a, const Job& b, const Kept&
   return card + ",1" + job(a, b) + job(b, a) + "\n";
 }
 
-std::string rows(const std::string& card, const Kept& kept, const std::vector<Job>& jobs = kJobs) {
+std::string use_rows(const std::string& card, const KeptBeside& kept,
+                     const std::vector<Job>& jobs = kJobs) {
   std::string text;
   for (size_t i = 0; i < jobs.size(); ++i)
     for (size_t j = 0; j <= i; ++j) text += row(card, jobs[i], jobs[j], kept);
@@ -90,7 +91,7 @@ constexpr const char* kSplits[]{"all rows", "model"};
 
 // The law is not trained: what another file tells changes nothing.
 TEST(MeasuredUse, ByAnotherFileItIsTheSameLaw) {
-  const auto alone = studies_of(rows("NVIDIA H200", by_law));
+  const auto alone = studies_of(use_rows("NVIDIA H200", use_by_law));
   const auto path = std::filesystem::path(testing::TempDir()) / "measured-use.csv";
   const auto value = evaluate_predictors(path, path);
   ASSERT_TRUE(value) << value.error().message;
@@ -98,7 +99,7 @@ TEST(MeasuredUse, ByAnotherFileItIsTheSameLaw) {
 }
 
 TEST(MeasuredUse, WhereTheLawHoldsItIsExact) {
-  const auto studies = studies_of(rows("NVIDIA H200", by_law));
+  const auto studies = studies_of(use_rows("NVIDIA H200", use_by_law));
   ASSERT_EQ(targets_of(studies), kTargets);
   for (const char* split : kSplits) {
     EXPECT_LT(error_of(studies[0], split, "default"), 1e-4) << split;
@@ -108,7 +109,7 @@ TEST(MeasuredUse, WhereTheLawHoldsItIsExact) {
 }
 
 TEST(MeasuredUse, TheLawOfASharedHostIsTriedBeside) {
-  const auto study = studies_of(rows("NVIDIA H200", on_shared_host)).at(0);
+  const auto study = studies_of(use_rows("NVIDIA H200", on_shared_host)).at(0);
   for (const char* split : kSplits) {
     EXPECT_LT(error_of(study, split, "shared host"), 1e-4) << split;
     EXPECT_GT(error_of(study, split, "default"), 0.05) << split;
@@ -116,7 +117,7 @@ TEST(MeasuredUse, TheLawOfASharedHostIsTriedBeside) {
 }
 
 TEST(MeasuredUse, ModelsAreTestedWithTheirPairs) {
-  const auto study = studies_of(rows("NVIDIA H200", by_law)).at(0);
+  const auto study = studies_of(use_rows("NVIDIA H200", use_by_law)).at(0);
   const auto pairs = kJobs.size() * (kJobs.size() + 1) / 2;
   for (const auto& score : study["scores"]) {
     // Of each model the pairs that it is in, in both directions.
@@ -129,10 +130,11 @@ TEST(MeasuredUse, ModelsAreTestedWithTheirPairs) {
 TEST(MeasuredUse, WhereTheLawDoesNotHoldThatIsTold) {
   double off = 0;
   for (const auto& a : kJobs)
-    for (const auto& b : kJobs) off += std::abs(by_law(a, b) - 0.9) * (a.model == b.model ? 2 : 1);
+    for (const auto& b : kJobs)
+      off += std::abs(use_by_law(a, b) - 0.9) * (a.model == b.model ? 2 : 1);
   off /= static_cast<double>(kJobs.size() * (kJobs.size() + 1));
   ASSERT_GT(off, 0.1);
-  const auto studies = studies_of(rows("NVIDIA H200", nine_tenths));
+  const auto studies = studies_of(use_rows("NVIDIA H200", nine_tenths));
   ASSERT_EQ(targets_of(studies), kTargets);
   EXPECT_NEAR(error_of(studies[0], "all rows", "default"), off, 1e-4);
   EXPECT_GT(error_of(studies[0], "model", "default"), 0.1);
@@ -143,8 +145,8 @@ TEST(MeasuredUse, WhereTheLawDoesNotHoldThatIsTold) {
 
 // Where busy ones keep less than half.
 TEST(MeasuredUse, BeyondHalfIsWhatLiveJobsBeginWith) {
-  const auto four_fifths = [](const Job& a, const Job& b) { return 0.8 * by_law(a, b); };
-  const auto studies = studies_of(rows("NVIDIA H200", four_fifths));
+  const auto four_fifths = [](const Job& a, const Job& b) { return 0.8 * use_by_law(a, b); };
+  const auto studies = studies_of(use_rows("NVIDIA H200", four_fifths));
   ASSERT_EQ(targets_of(studies), kTargets);
   const auto live = [](const Job& job) { return Sharer{.on = UnitKind::kGpu, .milli = job.milli}; };
   double off = 0, squares = 0, count = 0;
@@ -172,16 +174,16 @@ TEST(MeasuredUse, TheUseThatKernelsTellIsTriedBeside) {
   const auto by_kernels = [](Job a, Job b) {
     a.milli = a.traced_milli;
     b.milli = b.traced_milli;
-    return by_law(a, b);
+    return use_by_law(a, b);
   };
-  const auto study = studies_of(rows("NVIDIA H200", by_kernels, jobs)).at(0);
+  const auto study = studies_of(use_rows("NVIDIA H200", by_kernels, jobs)).at(0);
   for (const char* split : kSplits) {
     EXPECT_LT(error_of(study, split, "use told by kernels"), 1e-4) << split;
     EXPECT_GT(error_of(study, split, "default"), 0.05) << split;
   }
   // Where one does not tell it, it is not tried.
   jobs[0].traced_milli = 0;
-  const auto untold = studies_of(rows("NVIDIA H200", nine_tenths, jobs)).at(0);
+  const auto untold = studies_of(use_rows("NVIDIA H200", nine_tenths, jobs)).at(0);
   EXPECT_TRUE(std::isnan(error_of(untold, "all rows", "use told by kernels")));
   EXPECT_FALSE(std::isnan(error_of(untold, "all rows", "default")));
 }
@@ -189,8 +191,8 @@ TEST(MeasuredUse, TheUseThatKernelsTellIsTriedBeside) {
 TEST(MeasuredUse, WithoutTheUseOfOneJobSpeedsTellIt) {
   auto untold = kJobs[0];
   untold.milli = 0;
-  const auto studies =
-      studies_of(rows("NVIDIA H200", by_law) + row("NVIDIA H200", untold, kJobs[1], nine_tenths));
+  const auto studies = studies_of(use_rows("NVIDIA H200", use_by_law) +
+                                  row("NVIDIA H200", untold, kJobs[1], nine_tenths));
   const std::vector<std::string> targets{"retained speed", kTargets[1], kTargets[2]};
   EXPECT_EQ(targets_of(studies), targets);
 }
@@ -205,7 +207,7 @@ TEST(MeasuredUse, PairsOnCoresAreNoneOfThese) {
   EXPECT_EQ(targets_of(studies_of(cores)), of_cores);
   auto both = of_cores;
   both.insert(both.end(), kTargets.begin(), kTargets.end());
-  const auto studies = studies_of(cores + rows("NVIDIA H200", by_law));
+  const auto studies = studies_of(cores + use_rows("NVIDIA H200", use_by_law));
   ASSERT_EQ(targets_of(studies), both);
   EXPECT_LT(error_of(studies[2], "all rows", "default"), 1e-4);
 }

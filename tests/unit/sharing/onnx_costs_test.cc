@@ -1,7 +1,9 @@
 // What operators and parameters of an ONNX model cost.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "tests/unit/sharing/onnx_models.h"
 
@@ -19,6 +21,31 @@ ModelCard card_of(const onnx::ModelProto& model) {
   auto card = describe(model);
   EXPECT_TRUE(card) << card.error().message;
   return card ? *card : ModelCard{};
+}
+
+onnx::AttributeProto& attribute_of(onnx::NodeProto& node, const char* name,
+                                   onnx::AttributeProto::AttributeType type) {
+  auto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(type);
+  return attribute;
+}
+
+void set_number(onnx::NodeProto& node, const char* name, int64_t value) {
+  attribute_of(node, name, onnx::AttributeProto::INT).set_i(value);
+}
+
+void fill_sparse(onnx::SparseTensorProto& sparse, int64_t kept, const std::vector<int64_t>& dims) {
+  sparse.mutable_values()->set_data_type(onnx::TensorProto::FLOAT);
+  sparse.mutable_values()->add_dims(kept);
+  for (const auto dim : dims) sparse.add_dims(dim);
+}
+
+void add_sparse(onnx::GraphProto& graph, const std::string& name, int64_t kept,
+                const std::vector<int64_t>& dims) {
+  auto& sparse = *graph.add_sparse_initializer();
+  fill_sparse(sparse, kept, dims);
+  sparse.mutable_values()->set_name(name);
 }
 
 TEST(OnnxCosts, AttentionIsTwoProductsWithTheKeys) {
@@ -63,10 +90,8 @@ onnx::ModelProto model_of(const Product& product) {
   auto model = empty_model(product.inputs);
   std::vector<std::string> names;
   for (const auto& [name, dims] : product.inputs) names.push_back(name);
-  auto& attribute = *add_node(*model.mutable_graph(), "Einsum", names, "z").add_attribute();
-  attribute.set_name("equation");
-  attribute.set_type(onnx::AttributeProto::STRING);
-  attribute.set_s(product.equation);
+  auto& node = add_node(*model.mutable_graph(), "Einsum", names, "z");
+  attribute_of(node, "equation", onnx::AttributeProto::STRING).set_s(product.equation);
   set_output(model, product.output);
   return model;
 }
@@ -130,15 +155,58 @@ TEST(OnnxCosts, AWeightInAConstantIsAParameter) {
   }
 }
 
+// A constant is added to x of the same sizes.
+ModelCard with_constant(const std::vector<int64_t>& dims,
+                        const std::function<void(onnx::NodeProto&)>& fill) {
+  auto model = empty_model({{"x", dims}});
+  auto& graph = *model.mutable_graph();
+  fill(add_node(graph, "Constant", {}, "w"));
+  add_node(graph, "Add", {"x", "w"}, "z");
+  set_output(model, dims);
+  return card_of(model);
+}
+
+TEST(OnnxCosts, AWeightInAConstantOfAListIsAParameter) {
+  for (const int size : {2048, 1024, 1023})
+    for (const bool is_whole : {false, true}) {
+      const auto card = with_constant({size}, [&](onnx::NodeProto& node) {
+        auto& list = is_whole ? attribute_of(node, "value_ints", onnx::AttributeProto::INTS)
+                              : attribute_of(node, "value_floats", onnx::AttributeProto::FLOATS);
+        for (int i = 0; i < size; ++i) is_whole ? list.add_ints(i) : list.add_floats(0.5F);
+      });
+      const bool is_weight = size >= 1024;
+      EXPECT_EQ(card.parameters, is_weight ? size : 0);
+      EXPECT_EQ(card.parameter_bytes, is_weight ? size * (is_whole ? 8 : 4) : 0);
+      EXPECT_EQ(card.parameter_tensors, is_weight ? 1U : 0U);
+      EXPECT_EQ(card.operators.at("AddV2").parameter_sum, is_weight ? size : 0);
+      EXPECT_EQ(card.operators.count("Shape"), is_weight ? 0U : 1U);
+      EXPECT_EQ(card.depth, is_weight ? 1U : 2U);
+      EXPECT_EQ(card.launches, is_weight ? 1U : 2U);
+      EXPECT_FALSE(card.uncertain());
+    }
+}
+
+TEST(OnnxCosts, OfASparseWeightInAConstantItsValuesCount) {
+  for (const int64_t columns : {32, 2}) {
+    const auto card = with_constant({64, columns}, [&](onnx::NodeProto& node) {
+      fill_sparse(*attribute_of(node, "sparse_value", onnx::AttributeProto::SPARSE_TENSOR)
+                       .mutable_sparse_tensor(),
+                  100, {64, columns});
+    });
+    const bool is_weight = columns == 32;
+    EXPECT_EQ(card.parameters, is_weight ? 100 : 0);
+    EXPECT_EQ(card.parameter_bytes, is_weight ? 400 : 0);
+    EXPECT_EQ(card.operators.at("AddV2").parameter_sum, is_weight ? 100 : 0);
+    EXPECT_EQ(card.operators.count("Shape"), is_weight ? 0U : 1U);
+    EXPECT_EQ(card.depth, is_weight ? 1U : 2U);
+    EXPECT_FALSE(card.uncertain());
+  }
+}
+
 TEST(OnnxCosts, OfASparseParameterItsValuesCount) {
   auto model = empty_model({{"x", {4, 64}}});
   auto& graph = *model.mutable_graph();
-  auto& sparse = *graph.add_sparse_initializer();
-  sparse.mutable_values()->set_name("w");
-  sparse.mutable_values()->set_data_type(onnx::TensorProto::FLOAT);
-  sparse.mutable_values()->add_dims(3);
-  sparse.add_dims(64);
-  sparse.add_dims(32);
+  add_sparse(graph, "w", 3, {64, 32});
   add_node(graph, "MatMul", {"x", "w"}, "z");
   set_output(model, {4, 32});
   const auto card = card_of(model);
@@ -146,7 +214,71 @@ TEST(OnnxCosts, OfASparseParameterItsValuesCount) {
   EXPECT_EQ(card.parameter_bytes, 12);
   EXPECT_EQ(card.parameter_tensors, 1U);
   EXPECT_EQ(card.operators.at("MatMul").parameter_sum, 3);
-  EXPECT_EQ(card.flops, 2 * 4 * 64 * 32);
+  EXPECT_EQ(card.flops, 2 * 4 * 3);
+}
+
+// Each value is multiplied with as many as it meets, whichever operator and side it is on.
+TEST(OnnxCosts, AProductWithASparseParameterTakesItsValuesOnly) {
+  auto left = empty_model({{"x", {200, 5}}});
+  add_sparse(*left.mutable_graph(), "w", 1500, {100, 200});
+  add_node(*left.mutable_graph(), "MatMul", {"w", "x"}, "z");
+  EXPECT_EQ(card_of(left).flops, 2 * 1500 * 5);
+
+  auto batches = empty_model({{"x", {7, 4, 100}}});
+  add_sparse(*batches.mutable_graph(), "w", 1500, {100, 200});
+  add_node(*batches.mutable_graph(), "MatMul", {"x", "w"}, "z");
+  EXPECT_EQ(card_of(batches).flops, 2 * 1500 * 7 * 4);
+
+  auto turned = empty_model({{"x", {4, 100}}});
+  add_sparse(*turned.mutable_graph(), "w", 1500, {200, 100});
+  add_node(*turned.mutable_graph(), "Transpose", {"w"}, "w turned");
+  add_node(*turned.mutable_graph(), "Gemm", {"x", "w turned"}, "z");
+  const auto card = card_of(turned);
+  EXPECT_EQ(card.flops, 2 * 1500 * 4);
+  EXPECT_EQ(card.operators.at("MatMul").parameter_sum, 1500);
+  EXPECT_EQ(card.launches, 1U);
+
+  auto named = model_of({"ij,jk->ik", {{"x", {4, 100}}, {"w", {100, 200}}}, {4, 200}, 0});
+  named.mutable_graph()->mutable_input()->RemoveLast();
+  add_sparse(*named.mutable_graph(), "w", 1500, {100, 200});
+  EXPECT_EQ(card_of(named).flops, 2 * 1500 * 4);
+}
+
+TEST(OnnxCosts, ARecurrentLayerHasTheStepsOfItsSequenceWhicheverDimensionThatIs) {
+  for (const auto& [type, gates, of_step] :
+       {std::tuple{"LSTM", 4, 11U}, {"GRU", 3, 11U}, {"RNN", 1, 3U}})
+    for (const bool batch_first : {false, true}) {
+      auto model = empty_model({{"x", batch_first ? std::vector<int64_t>{64, 10, 16}
+                                                  : std::vector<int64_t>{10, 64, 16}}});
+      model.mutable_opset_import(0)->set_version(14);
+      auto& graph = *model.mutable_graph();
+      add_parameter(graph, "w", {1, gates * 32, 16});
+      add_parameter(graph, "r", {1, gates * 32, 32});
+      auto& node = add_node(graph, type, {"x", "w", "r"}, "z");
+      set_number(node, "hidden_size", 32);
+      if (batch_first) set_number(node, "layout", 1);
+      const auto card = card_of(model);
+      EXPECT_EQ(card.launches, 1 + of_step * 10) << type << batch_first;
+      EXPECT_EQ(card.flops, 2.0 * 64 * 10 * gates * 32 * (16 + 32)) << type << batch_first;
+      EXPECT_EQ(card.operators.at("Recurrent").output_sum, 64 * 10 * 32) << type << batch_first;
+      EXPECT_FALSE(card.uncertain());
+    }
+}
+
+TEST(OnnxCosts, AConvolutionsBiasIsAddedWhicheverWayItGoes) {
+  for (const char* type : {"Conv", "ConvTranspose"})
+    for (const auto& inputs :
+         {std::vector<std::string>{"x", "w", "b"}, {"x", "w"}, {"x", "w", ""}}) {
+      auto model = empty_model({{"x", {1, 4, 8, 8}}});
+      auto& graph = *model.mutable_graph();
+      add_parameter(graph, "w", {4, 4, 3, 3});
+      add_parameter(graph, "b", {4});
+      add_node(graph, type, inputs, "z");
+      const bool has_bias = inputs.back() == "b";
+      const auto card = card_of(model);
+      EXPECT_EQ(card.operators.count("BiasAdd"), has_bias ? 1U : 0U) << type;
+      EXPECT_EQ(card.launches, 1U);
+    }
 }
 
 TEST(OnnxCosts, SmallTypesAreSmall) {

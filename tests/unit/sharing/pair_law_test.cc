@@ -105,7 +105,7 @@ TEST(PairLaw, WhereItDoesNotHoldTheMedianIsTaken) {
   EXPECT_NEAR(law->predict({-2}), 0.881, 0.02);
 }
 
-double error_of(const nlohmann::ordered_json& study, const std::string& split) {
+double error_on(const nlohmann::ordered_json& study, const std::string& split) {
   for (const auto& score : study["scores"])
     if (score["split"] == split && score["predictor"] == "default") return score["error"];
   return NAN;
@@ -118,7 +118,7 @@ TEST(PairLaw, PairsOfCardsAndModelsNeverSeenAreWithinTheGoal) {
   ASSERT_TRUE(value) << value.error().message;
   const auto& study = (*value)["studies"][0];
   for (const char* split : {"card", "model", "card and models"})
-    EXPECT_LE(error_of(study, split), study["goal"]) << split;
+    EXPECT_LE(error_on(study, split), study["goal"]) << split;
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace tierpilot::sharing {
 namespace {
 
-const std::filesystem::path kTraces = TRACES;
+const std::filesystem::path kTraceDir = TRACES;
 
 std::filesystem::path file(const std::string& name, const std::string& text) {
   const auto path = std::filesystem::path(testing::TempDir()) / ("sharing-" + name);
@@ -189,7 +189,7 @@ TEST(Studies, ManyGroupsAreLeftOutAFewAtATime) {
 
 // The goals that are reached on what was measured; docs/results/sharing.md has the rest.
 TEST(Predictors, BetterThanTheMeanByHalfOnFamiliesNeverSeen) {
-  const auto data = kTraces / "s3_mlp_memory_utilisation.csv";
+  const auto data = kTraceDir / "s3_mlp_memory_utilisation.csv";
   if (!std::filesystem::exists(data)) GTEST_SKIP() << data << " is not here";
   const auto value = evaluate_predictors(data, {});
   ASSERT_TRUE(value) << value.error().message;
@@ -200,7 +200,7 @@ TEST(Predictors, BetterThanTheMeanByHalfOnFamiliesNeverSeen) {
 }
 
 TEST(Predictors, PairsOfCardsAndModelsNeverSeenAreBetterThanTheMedian) {
-  const auto data = kTraces / "s3_gavel_pairs.csv";
+  const auto data = kTraceDir / "s3_gavel_pairs.csv";
   if (!std::filesystem::exists(data)) GTEST_SKIP() << data << " is not here";
   const auto value = evaluate_predictors(data, {});
   ASSERT_TRUE(value) << value.error().message;

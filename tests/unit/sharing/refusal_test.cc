@@ -5,13 +5,12 @@
 #include <cmath>
 #include <random>
 
+#include "base/bytes.h"
 #include "policies/sharing/live/refusal.h"
 #include "policies/sharing/live/share_policy.h"
 
 namespace tierpilot::sharing {
 namespace {
-
-constexpr uint64_t kGiB = 1ULL << 30;
 
 // Jobs of the one kind halve each other's speed, those of the other hardly feel it.
 Kept retained(const Sharer& victim, const Sharer& neighbour) {

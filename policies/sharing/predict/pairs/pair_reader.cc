@@ -10,8 +10,8 @@ namespace tierpilot::sharing {
 namespace {
 
 constexpr size_t kMaxRows = 200'000;
-constexpr double kMaxSpeed = 1e9;  // steps per second
-constexpr double kMost = 1e15;     // of any figure
+constexpr double kMaxSpeed = 1e9;     // steps per second
+constexpr double kMostFigure = 1e15;  // of any figure
 // Of the ratio of two medians of five rounds each, by the spread of one round.
 constexpr double kOfRounds = 0.79;
 constexpr double kMaxRetained = 2;  // more is a mistake of measuring, and would rule all means
@@ -46,15 +46,18 @@ Status check_figures(const CsvTable& table, const Columns& columns) {
     return fail(ErrorCode::kInvalid, fmt::format("{}: it has {} cells, and the header has {}",
                                                  table.place(), table.cells(), table.columns()));
   for (const auto* each : {columns.batches, columns.milli, columns.traced_milli, columns.memory,
-                           columns.traffic, columns.spreads, columns.alone, columns.together})
+                           columns.traffic, columns.spreads, columns.alone, columns.together}) {
+    const bool is_part = each == columns.milli || each == columns.traced_milli;
+    const double most = is_part ? kWholeUnit : kMostFigure;
     for (int i = 0; i < 2; ++i) {
       const auto cell = table.cell(each[i]);
       const auto value = parse_number(cell);
-      if (!cell.empty() && !(value && *value >= 0 && *value <= kMost))
+      if (!cell.empty() && !(value && *value >= 0 && *value <= most))
         return fail(ErrorCode::kInvalid,
                     fmt::format("{}: its {} is {}, which is no number from 0 to {:g}",
-                                table.place(), shown(table.name(*each[i])), shown(cell), kMost));
+                                table.place(), shown(table.name(*each[i])), shown(cell), most));
     }
+  }
   return {};
 }
 
