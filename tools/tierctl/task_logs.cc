@@ -15,7 +15,7 @@ namespace tierpilot::tierctl {
 namespace {
 
 constexpr uint32_t kChunkBytes = 256 << 10;
-constexpr int64_t kPollMs = 200;
+constexpr int64_t kLogPollMs = 200;
 
 struct Arguments {
   uint64_t id = 0;
@@ -75,7 +75,7 @@ Status follow(ClusterConnection& connection, const Arguments& arguments, Take ta
       if (!status && !later) return status;
     }
     if (now->ended) return {};
-    if (auto slept = connection.wait(connection.loop().after_ms(kPollMs)); !slept) return slept;
+    if (auto slept = connection.wait(connection.loop().after_ms(kLogPollMs)); !slept) return slept;
   }
 }
 

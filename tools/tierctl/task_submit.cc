@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/content_digest.h"
 #include "base/memory_wish.h"
 #include "rpc/task_wire.h"
 #include "tools/cluster/message_json.h"
@@ -181,7 +182,10 @@ void add_elastic_options(CLI::App& sub, ElasticWords& words, CLI::Option& units)
 
 CLI::Option* add_task_options(CLI::App& sub, Arguments& arguments) {
   auto& task = arguments.task;
-  sub.add_option("--name", task.name, "default: the command's first word");
+  sub.add_option(
+      "--name", task.name,
+      "default: the command's first word; with --share also a mark of all of it, as runs "
+      "of a name foretell the next one");
   sub.add_option("--dataset", arguments.datasets, "to read, or NAME:rw to write; repeat for more")
       ->type_name("NAME[:rw]")
       ->allow_extra_args(false);
@@ -219,6 +223,14 @@ CLI::Option* add_task_options(CLI::App& sub, Arguments& arguments) {
   return sub.add_option("COMMAND", task.argv, "what to run, after --");
 }
 
+// What runs with one name are taken for runs of one program.
+std::string default_name(const TaskSpec& task) {
+  if (!task.is_shared()) return task.argv.front();
+  std::string command;
+  for (const auto& word : task.argv) command.append(word).push_back('\0');
+  return fmt::format("{}-{:.8}", task.argv.front(), to_string(digest_of(command)));
+}
+
 }  // namespace
 
 void add_task_submit(CLI::App& task, Context& context) {
@@ -237,10 +249,10 @@ void add_task_submit(CLI::App& task, Context& context) {
   sub->callback([&context, arguments] {
     if (arguments->file.empty() && arguments->task.argv.empty())
       throw CLI::RequiredError("a command after -- or --file TASKS.json");
-    if (arguments->file.empty() && arguments->task.name.empty())
-      arguments->task.name = arguments->task.argv.front();
     if (const auto applied = apply(arguments->share, arguments->task); !applied)
       throw CLI::ValidationError(applied.error().message);
+    if (arguments->file.empty() && arguments->task.name.empty())
+      arguments->task.name = default_name(arguments->task);
     if (const auto applied = apply(arguments->gang, arguments->task); !applied)
       throw CLI::ValidationError(applied.error().message);
     if (const auto applied = apply(arguments->elastic, arguments->task); !applied)

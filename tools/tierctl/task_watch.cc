@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int64_t kPollMs = 500;
+constexpr int64_t kWatchPollMs = 500;
 
 // By the pace since the first report of this try.
 std::string time_left(const ordered_json& first, const ordered_json& last) {
@@ -92,7 +92,7 @@ Result<int> watch(Context& context, ClusterConnection& connection, uint64_t id) 
     }
     if (has_ended(answer->getTask()))
       return answer->getTask().getState() == "succeeded" ? kExitOk : kExitFailed;
-    if (auto slept = connection.wait(connection.loop().after_ms(kPollMs)); !slept)
+    if (auto slept = connection.wait(connection.loop().after_ms(kWatchPollMs)); !slept)
       return tl::unexpected(slept.error());
   }
 }

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "rpc/error.h"
+#include "rpc/protocol.h"
 #include "rpc/server.h"
 
 namespace tierpilot {
@@ -18,6 +19,13 @@ void refuse(ErrorCode code, std::string message) {
 class Server final : public wire::Cluster::Server {
  public:
   explicit Server(FakeState& state) : state_(state) {}
+
+  // Older ones do not know it.
+  kj::Promise<void> hello(HelloContext context) override {
+    if (!state_.is_of_now) return wire::Cluster::Server::hello(context);
+    write_program(own_program("fake"), context.getResults().initProgram());
+    return kj::READY_NOW;
+  }
 
   kj::Promise<void> health(HealthContext context) override {
     std::lock_guard lock(state_.mutex);

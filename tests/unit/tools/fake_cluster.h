@@ -28,6 +28,7 @@ struct FakeState {
     std::string memory_tier;
   };
   std::vector<Submitted> submits;
+  bool is_of_now = false;                  // with all features
   std::map<uint64_t, std::string> tasks;   // id -> state
   std::map<uint64_t, uint32_t> shares;     // of those that have or want one: thousandths
   std::map<std::string, double> measures;  // that each running task has reported

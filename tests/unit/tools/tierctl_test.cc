@@ -176,6 +176,24 @@ TEST_F(Tierctl, PauseAndResumeShowTheTask) {
   EXPECT_EQ(at({"task", "pause", "9"}).code, kExitNotFound);
 }
 
+// Other programs of one interpreter are not runs of its name.
+TEST_F(Tierctl, ATaskWithAShareIsCalledByItsWholeCommand) {
+  fake_.state.is_of_now = true;
+  const auto name_of = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"task", "submit"});
+    const auto ran = at(words);
+    EXPECT_EQ(ran.code, kExitOk) << ran.err;
+    return fake_.state.submits.empty() ? "" : fake_.state.submits.back().names.at(0);
+  };
+  const auto first = name_of({"--share", "auto", "--", "python3", "a.py"});
+  EXPECT_TRUE(first.starts_with("python3-")) << first;
+  EXPECT_EQ(name_of({"--share", "200", "--", "python3", "a.py"}), first);
+  EXPECT_NE(name_of({"--share", "auto", "--", "python3", "b.py"}), first);
+  EXPECT_NE(name_of({"--share", "auto", "--", "python3", "a.py", ""}), first);
+  EXPECT_EQ(name_of({"--share", "auto", "--name", "mine", "--", "python3", "a.py"}), "mine");
+  EXPECT_EQ(name_of({"--", "python3", "a.py"}), "python3");
+}
+
 TEST_F(Tierctl, RequestIdsAreDrawnOrTaken) {
   at({"task", "submit", "--", "true"});
   at({"task", "submit", "--", "true"});

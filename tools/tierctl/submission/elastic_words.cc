@@ -9,14 +9,14 @@
 namespace tierpilot::tierctl {
 namespace {
 
-constexpr uint32_t kMaxUnits = 65'536;
+constexpr uint32_t kMostElasticUnits = 65'536;
 
 Status parse_units(std::string_view words, TaskSpec& task) {
   const auto range = parse_range(words);
-  if (!range || range->first == 0 || range->second == 0 || range->second > kMaxUnits)
-    return fail(
-        ErrorCode::kInvalid,
-        fmt::format("elastic: '{}' are no units: write MIN:MAX, from 1 to {}", words, kMaxUnits));
+  if (!range || range->first == 0 || range->second == 0 || range->second > kMostElasticUnits)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("elastic: '{}' are no units: write MIN:MAX, from 1 to {}", words,
+                            kMostElasticUnits));
   std::tie(task.units, task.max_units) = *range;
   return {};
 }
