@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -21,6 +22,16 @@ int64_t thread_ns() {
   timespec took{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &took);
   return int64_t{took.tv_sec} * 1'000'000'000 + took.tv_nsec;
+}
+
+// Of threads that no exception may leave.
+template <class Copy>
+auto copied(const Copy& copy) -> decltype(copy()) {
+  try {
+    return copy();
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::kExhausted, "no memory");  // short: it takes none itself
+  }
 }
 
 }  // namespace
@@ -79,7 +90,7 @@ void Transfers::run_out(Id id, Copier& copier) {
   if (reached && !slot.dropped) {
     out_pace_.began(now_ns());
     lock.unlock();
-    const auto written = pool_.write(slot.data, slot.bytes, copier);
+    const auto written = copied([&] { return pool_.write(slot.data, slot.bytes, copier); });
     lock.lock();
     if (written)
       block = *written;
@@ -106,7 +117,7 @@ void Transfers::run_in(Id id, Copier& copier) {
   const auto slot = *slots_.find(id);
   in_pace_.began(now_ns());
   lock.unlock();
-  if (status) status = pool_.read(slot.block, slot.data, copier);
+  if (status) status = copied([&] { return pool_.read(slot.block, slot.data, copier); });
   lock.lock();
   in_pace_.ended(now_ns(), status ? slot.bytes : 0);
   slots_.copied_in(id, status.has_value());

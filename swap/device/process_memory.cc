@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,14 +19,23 @@ namespace tierpilot::swap {
 namespace {
 
 constexpr size_t kText = 4096;
+constexpr const char *kStatm = "/proc/self/statm", *kStatus = "/proc/self/status";
 constexpr int kMostOfGlibc = 32 << 20;
 constexpr int kFreshBytes = 128 << 20;  // that the heap grows by at once, of addresses only
 
-bool read_text(const UniqueFd& file, char (&text)[kText]) {
-  const auto got = file ? pread(file.get(), text, kText - 1, 0) : -1;
+// Where there was no descriptor at the beginning there may be one now.
+bool read_text(const UniqueFd& file, const char* path, char (&text)[kText]) {
+  const UniqueFd anew(file ? -1 : open(path, O_RDONLY | O_CLOEXEC));
+  const auto got = pread(file ? file.get() : anew.get(), text, kText - 1, 0);
   if (got <= 0) return false;
   text[got] = 0;
   return true;
+}
+
+// Without a descriptor: more than there is now, so that a budget is rather kept to than not.
+int64_t most_so_far() {
+  rusage used{};
+  return getrusage(RUSAGE_SELF, &used) == 0 ? int64_t{used.ru_maxrss} * 1024 : 0;
 }
 
 // A line of /proc/PID/status, "VmHWM:    1234 kB", in bytes.
@@ -64,13 +74,13 @@ void want_huge_pages() {
 }  // namespace
 
 ProcessMemory::ProcessMemory()
-    : statm_(open("/proc/self/statm", O_RDONLY | O_CLOEXEC)),
-      status_(open("/proc/self/status", O_RDONLY | O_CLOEXEC)),
+    : statm_(open(kStatm, O_RDONLY | O_CLOEXEC)),
+      status_(open(kStatus, O_RDONLY | O_CLOEXEC)),
       clear_(open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC)) {}
 
 int64_t ProcessMemory::now() const {
   char text[kText];
-  if (!read_text(statm_, text)) return 0;
+  if (!read_text(statm_, kStatm, text)) return most_so_far();
   char* at = text;
   std::strtoll(at, &at, 10);
   const auto resident = std::strtoll(at, &at, 10);
@@ -81,7 +91,7 @@ int64_t ProcessMemory::now() const {
 
 int64_t ProcessMemory::peak() const {
   char text[kText];
-  if (!clear_ || !read_text(status_, text)) return now();
+  if (!clear_ || !read_text(status_, kStatus, text)) return now();
   const auto anonymous = field(text, "RssAnon:");
   const auto others = field(text, "RssFile:") + field(text, "RssShmem:");
   return std::max(anonymous, field(text, "VmHWM:") - others);

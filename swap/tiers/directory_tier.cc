@@ -1,12 +1,14 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <new>
 
 #include <fmt/format.h>
@@ -105,6 +107,16 @@ bool writes_directly(int file) {
   return pwrite(file, staging.data(), Extents::kAlignment, 0) == Extents::kAlignment;
 }
 
+// Who writes beyond it is ended by SIGXFSZ.
+int64_t longest_file() {
+  rlimit limit{};
+  constexpr auto kAny = std::numeric_limits<int64_t>::max();
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur > static_cast<rlim_t>(kAny))
+    return kAny;
+  const auto most = static_cast<int64_t>(limit.rlim_cur);
+  return most / Extents::kAlignment * Extents::kAlignment;
+}
+
 // What to do where no file can be made.
 std::string_view advice(int error) {
   switch (error) {
@@ -128,7 +140,12 @@ std::string_view advice(int error) {
 
 Result<std::unique_ptr<Tier>> open_directory_tier(const std::string& directory, int64_t bytes) {
   const auto name = "dir:" + directory;
+  const auto most = longest_file();
+  if (most < Extents::kAlignment)
+    return fail(ErrorCode::kExhausted,
+                fmt::format("tier '{}': this process may make no file there (ulimit -f)", name));
   constexpr int kFlags = O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL;
+  bytes = std::min(bytes, most);
   UniqueFd file(open(directory.c_str(), kFlags | O_DIRECT, 0600));
   const bool direct = file && writes_directly(file.get());
   if (!direct) file.reset(open(directory.c_str(), kFlags, 0600));

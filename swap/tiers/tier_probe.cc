@@ -10,15 +10,16 @@
 namespace tierpilot::swap {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 constexpr int64_t kProbeBytes = 16 << 20, kSmallBytes = 4096;
 constexpr int kRounds = 3, kSmallReads = 15;
 
 template <class Work>
 int64_t nanoseconds(const Work& work) {
-  const auto begin = Clock::now();
+  const auto begin = SteadyClock::now();
   work();
-  const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
+  const auto took =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(SteadyClock::now() - begin);
   return std::max<int64_t>(took.count(), 1);
 }
 

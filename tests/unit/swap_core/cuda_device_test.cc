@@ -18,12 +18,12 @@ constexpr int64_t kMiB = 1 << 20;
 using Bytes = std::vector<std::byte>;
 
 // A kernel that takes its time.
-struct Kernel {
+struct SlowCopy {
   Bytes& from;
   Bytes& to;
   static void run(void* self) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    const auto& kernel = *static_cast<Kernel*>(self);
+    const auto& kernel = *static_cast<SlowCopy*>(self);
     std::memcpy(kernel.to.data(), kernel.from.data(), kernel.to.size());
   }
 };
@@ -96,8 +96,8 @@ TEST(CudaDevice, ACopyOutWaitsForWhatItsStreamWasToldBefore) {
   Gpu gpu("memory=64MiB");
   auto made = pattern(kMiB, 1);
   Bytes data(made.size()), back(made.size());
-  Kernel kernel{made, data};
-  fake_cuda_launch(0, Kernel::run, &kernel);
+  SlowCopy kernel{made, data};
+  fake_cuda_launch(0, SlowCopy::run, &kernel);
   const auto id = gpu.send(data);
   ASSERT_NE(id, 0U);
   ASSERT_TRUE(gpu.bring(id, back));
@@ -111,8 +111,8 @@ TEST(CudaDevice, ACopyInWaitsForWhoStillUsesTheMemory) {
   Bytes read(memory.size());
   const auto id = gpu.send(data);
   ASSERT_NE(id, 0U);
-  Kernel reader{memory, read};
-  fake_cuda_launch(0, Kernel::run, &reader);
+  SlowCopy reader{memory, read};
+  fake_cuda_launch(0, SlowCopy::run, &reader);
   ASSERT_TRUE(gpu.bring(id, memory));
   EXPECT_EQ(memory, data);
   EXPECT_EQ(read, before);

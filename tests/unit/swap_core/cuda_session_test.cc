@@ -39,14 +39,14 @@ class Allocator {
 };
 
 // A kernel's work and what it keeps alive until then.
-struct Kernel {
+struct CheckedKernel {
   std::shared_ptr<char[]> data;
   char value;
   std::atomic<int>* wrong;  // nullptr: it writes
 };
 
 void run(void* argument) {
-  const std::unique_ptr<Kernel> kernel(static_cast<Kernel*>(argument));
+  const std::unique_ptr<CheckedKernel> kernel(static_cast<CheckedKernel*>(argument));
   if (!kernel->wrong)
     std::memset(kernel->data.get(), kernel->value, kBytes);
   else if (kernel->data[0] != kernel->value ||
@@ -93,7 +93,7 @@ class Trainer {
  private:
   tierpilot_swap_id forward(size_t layer) {
     auto block = allocator_.take();
-    fake_cuda_launch(0, run, new Kernel{block.data, static_cast<char>(layer + 1), nullptr});
+    fake_cuda_launch(0, run, new CheckedKernel{block.data, static_cast<char>(layer + 1), nullptr});
     const tierpilot_swap_storage storage{.place = layer + 1,
                                          .kind = 1,
                                          .flags = 0,
@@ -118,7 +118,8 @@ class Trainer {
     }
     if (where != TIERPILOT_SWAP_HERE) where = tierpilot_swap_wait(swap_, id);
     ASSERT_EQ(where, TIERPILOT_SWAP_HERE);
-    fake_cuda_launch(0, run, new Kernel{memory_[id].data, static_cast<char>(layer + 1), &wrong_});
+    fake_cuda_launch(0, run,
+                     new CheckedKernel{memory_[id].data, static_cast<char>(layer + 1), &wrong_});
     if (tierpilot_swap_drop(swap_, id) == 0) memory_.erase(id);
     reap();
   }

@@ -152,6 +152,24 @@ TEST(Tiers, OneThatTakesNothingSaysWhatToDo) {
     EXPECT_NE(found.error().message.find(words), std::string::npos) << found.error().message;
 }
 
+// Writing beyond it would end the program by a signal.
+TEST(Tiers, HaveNoMoreRoomThanAFileMayHave) {
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto capacity_with = [&](rlim_t most) {
+    const rlimit limit{most, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    auto opened = tiers_of("dir:/var/tmp=64MiB");
+    const auto found = opened ? measured(std::move(*opened), *processor())
+                              : Result<std::vector<MeasuredTier>>(tl::unexpected(opened.error()));
+    setrlimit(RLIMIT_FSIZE, &before);
+    if (!found) EXPECT_NE(found.error().message.find("ulimit -f"), std::string::npos);
+    return found ? found->front().tier->capacity_bytes() : 0;
+  };
+  EXPECT_EQ(capacity_with(1'000'000), 999'424) << "whole pages";
+  EXPECT_EQ(capacity_with(1000), 0);
+}
+
 TEST(Tiers, AreRankedByWhatWasMeasured) {
   const auto ranked = tiers("dir:/var/tmp=64MiB,memory=64MiB");
   ASSERT_EQ(ranked.size(), 2U);

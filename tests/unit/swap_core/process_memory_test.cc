@@ -53,5 +53,19 @@ TEST(ProcessMemory, WhatWasGivenBackIsTakenAnewInHugePages) {
   EXPECT_LT(faults() - before, static_cast<int64_t>(kBlock * kBlocks / kPage / 2));
 }
 
+TEST(ProcessMemory, IsKnownAlsoWhereItBeganWithoutDescriptors) {
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{0, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  const ProcessMemory memory;
+  const auto without = memory.now();
+  setrlimit(RLIMIT_NOFILE, &before);
+  const auto now = ProcessMemory().now();
+  ASSERT_GT(now, 0);
+  EXPECT_GE(without, now / 2) << "nothing known would be no budget";
+  EXPECT_NEAR(static_cast<double>(memory.now()), static_cast<double>(now), 64 << 20);
+}
+
 }  // namespace
 }  // namespace tierpilot::swap

@@ -11,7 +11,7 @@
 namespace tierpilot::swap {
 namespace {
 
-constexpr int64_t kMib = 1 << 20, kTarget = 1000 * kMib;
+constexpr int64_t kStepMib = 1 << 20, kTarget = 1000 * kStepMib;
 
 // Holds what it is told to; all that is free goes back at once.
 class ToldMemory : public DeviceMemory {
@@ -38,13 +38,13 @@ class StepWatchTest : public testing::Test {
   // when room is made for what comes back.
   StepEnd step(bool makes_room) {
     watch_.begin(true);
-    memory_.take(100 * kMib);
+    memory_.take(100 * kStepMib);
     watch_.event(0, 0);
-    memory_.take(1300 * kMib);
-    memory_.free(1200 * kMib);
+    memory_.take(1300 * kStepMib);
+    memory_.free(1200 * kStepMib);
     if (makes_room) watch_.make_room(kTarget);
     watch_.event(0, 0);
-    memory_.free(200 * kMib);
+    memory_.free(200 * kStepMib);
     return watch_.end(0, 0);
   }
 
@@ -79,25 +79,26 @@ TEST(StepWatch, LookingTakesHardlyLongerThanComputing) {
 TEST(StepWatch, WhatIsLittleIsNotLookedAtButCounted) {
   SlowMemory memory;
   StepWatch watch(memory);
-  watch.set_little(100 * kMib);
+  watch.set_little(100 * kStepMib);
   watch.begin(true);
-  memory.take(60 * kMib);
-  memory.free(50 * kMib);
+  memory.take(60 * kStepMib);
+  memory.free(50 * kStepMib);
   watch.event(0, 0);
-  memory.take(30 * kMib);
+  memory.take(30 * kStepMib);
   watch.event(0, 0);
   EXPECT_EQ(memory.given_back, 0);
-  memory.take(20 * kMib);
+  memory.take(20 * kStepMib);
   watch.event(0, 0);
   EXPECT_EQ(memory.given_back, 1);
   const auto others = watch.end(0, 0).step.other_bytes;
-  EXPECT_EQ(others, (std::vector<int64_t>{60 * kMib, 90 * kMib, 110 * kMib, 110 * kMib}));
+  EXPECT_EQ(others,
+            (std::vector<int64_t>{60 * kStepMib, 90 * kStepMib, 110 * kStepMib, 110 * kStepMib}));
 }
 
 TEST_F(StepWatchTest, KnowsTheMostOfAnIntervalInWhichMemoryWasGivenBack) {
   step(false);
   const auto plain = step(false);
-  ASSERT_EQ(plain.peak_bytes, 1400 * kMib);
+  ASSERT_EQ(plain.peak_bytes, 1400 * kStepMib);
   const auto seen = step(true);
   EXPECT_EQ(seen.peak_bytes, plain.peak_bytes);
   EXPECT_EQ(seen.step.other_bytes, plain.step.other_bytes);

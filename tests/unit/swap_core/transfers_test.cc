@@ -5,21 +5,23 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <thread>
 
 namespace tierpilot::swap {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 // One copy after the other, each way, whoever asks.
 class SharedLink {
  public:
   void carry(int64_t bytes) {
-    Clock::time_point done;
+    SteadyClock::time_point done;
     {
       const std::lock_guard lock(mutex_);
-      free_at_ = std::max(free_at_, Clock::now()) + std::chrono::nanoseconds(bytes / kBytesPerNs);
+      free_at_ =
+          std::max(free_at_, SteadyClock::now()) + std::chrono::nanoseconds(bytes / kBytesPerNs);
       done = free_at_;
     }
     std::this_thread::sleep_until(done);
@@ -28,7 +30,7 @@ class SharedLink {
  private:
   static constexpr int64_t kBytesPerNs = 1;
   std::mutex mutex_;
-  Clock::time_point free_at_;
+  SteadyClock::time_point free_at_;
 };
 
 class LinkedTier : public Tier {
@@ -51,12 +53,26 @@ class LinkedTier : public Tier {
   std::string name_ = "linked";
 };
 
+// Nothing can be had while it copies.
+class WithoutMemory : public Tier {
+ public:
+  const std::string& name() const override { return name_; }
+  std::string_view kind() const override { return "memory"; }
+  int64_t capacity_bytes() const override { return int64_t{1} << 40; }
+  Status write(int64_t, const std::byte*, int64_t, Staging&) override { throw std::bad_alloc(); }
+  Status read(int64_t, std::byte*, int64_t, Staging&) override { throw std::bad_alloc(); }
+
+ private:
+  std::string name_ = "without memory";
+};
+
 // A program that lets storages leave as fast as they do.
 class Program {
  public:
-  explicit Program(SharedLink& link)
-      : transfers_(tiers_on(link), *device_, {.out = 1, .in = 1}, mutex_, slots_,
+  explicit Program(std::unique_ptr<Tier> tier)
+      : transfers_(only(std::move(tier)), *device_, {.out = 1, .in = 1}, mutex_, slots_,
                    [](const Slot&, bool) {}) {}
+  explicit Program(SharedLink& link) : Program(std::make_unique<LinkedTier>(link)) {}
 
   void send(int count) {
     std::unique_lock lock(mutex_);
@@ -68,14 +84,19 @@ class Program {
     return transfers_.link().gb_per_s;
   }
 
+  Statistics statistics() {
+    const std::lock_guard lock(mutex_);
+    Statistics said;
+    transfers_.add_to(said);
+    return said;
+  }
+
  private:
   static constexpr int64_t kBytes = 8 << 20;
-  static std::vector<MeasuredTier> tiers_on(SharedLink& link) {
+  static std::vector<MeasuredTier> only(std::unique_ptr<Tier> tier) {
     std::vector<MeasuredTier> tiers;
-    tiers.push_back({.tier = std::make_unique<LinkedTier>(link),
-                     .read_gb_per_s = 1,
-                     .write_gb_per_s = 1,
-                     .latency_ns = 0});
+    tiers.push_back(
+        {.tier = std::move(tier), .read_gb_per_s = 1, .write_gb_per_s = 1, .latency_ns = 0});
     return tiers;
   }
   const std::unique_ptr<ComputeDevice> device_ = processor();
@@ -99,6 +120,13 @@ TEST(Transfers, TwoProgramsOnOneTierDoNotBothPlanOnAllOfIt) {
   EXPECT_LT(beside_the_other, 0.75 * alone);
   first.send(160);
   EXPECT_GT(first.gb_per_s(), 1.2 * beside_the_other) << "it has it to itself again";
+}
+
+TEST(Transfers, WhatThereIsNoMemoryToCopyForStays) {
+  Program program(std::make_unique<WithoutMemory>());
+  program.send(3);
+  EXPECT_EQ(program.statistics().refused, 3);
+  EXPECT_EQ(program.statistics().copies_out, 0);
 }
 
 }  // namespace
