@@ -9,6 +9,8 @@
 
 namespace tierpilot {
 
+inline constexpr uint64_t kKiB = 1 << 10, kMiB = 1 << 20, kGiB = 1 << 30;
+
 // Accepts B, KiB, MiB, GiB, TiB and their decimal kin KB, MB, GB, TB; no unit means bytes.
 Result<uint64_t> parse_bytes(std::string_view text);
 // "64.0 MiB"

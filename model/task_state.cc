@@ -5,17 +5,17 @@
 namespace tierpilot {
 namespace {
 
-constexpr std::array<std::string_view, 7> kNames{"waiting",   "queued", "assigned", "running",
-                                                 "succeeded", "failed", "cancelled"};
+constexpr std::array<std::string_view, 7> kStateNames{"waiting",   "queued", "assigned", "running",
+                                                      "succeeded", "failed", "cancelled"};
 
 }  // namespace
 
 const char* task_state_name(TaskState state) {
-  return name_in(kNames, state).data();
+  return name_in(kStateNames, state).data();
 }
 
 std::optional<TaskState> parse_task_state(std::string_view text) {
-  return parse_in<TaskState>(kNames, text);
+  return parse_in<TaskState>(kStateNames, text);
 }
 
 }  // namespace tierpilot

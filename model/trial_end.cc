@@ -5,16 +5,16 @@
 namespace tierpilot {
 namespace {
 
-constexpr std::array<std::string_view, 3> kNames{"none", "made", "not_made"};
+constexpr std::array<std::string_view, 3> kTrialEndNames{"none", "made", "not_made"};
 
 }  // namespace
 
 std::string_view trial_end_name(TrialEnd end) {
-  return name_in(kNames, end);
+  return name_in(kTrialEndNames, end);
 }
 
 std::optional<TrialEnd> parse_trial_end(std::string_view text) {
-  return parse_in<TrialEnd>(kNames, text);
+  return parse_in<TrialEnd>(kTrialEndNames, text);
 }
 
 }  // namespace tierpilot

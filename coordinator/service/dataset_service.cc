@@ -10,7 +10,7 @@
 namespace tierpilot {
 namespace {
 
-constexpr uint32_t kPage = 500;
+constexpr uint32_t kMostDatasets = 500;
 
 }  // namespace
 
@@ -36,7 +36,8 @@ kj::Promise<void> DatasetService::datasetAdd(DatasetAddContext context) {
 kj::Promise<void> DatasetService::datasetList(DatasetListContext context) {
   caller_->allow_reading();
   const auto params = context.getParams();
-  const uint32_t limit = params.getLimit() ? std::min(params.getLimit(), kPage) : kPage;
+  const uint32_t limit =
+      params.getLimit() ? std::min(params.getLimit(), kMostDatasets) : kMostDatasets;
   const auto& catalog = caller_->core().state.catalog;
   std::vector<const Catalog::Entry*> page;
   size_t bytes = 0;

@@ -16,8 +16,8 @@
 namespace tierpilot {
 namespace {
 
-constexpr uint32_t kPage = 500;
-constexpr uint32_t kShownEvents = 20;
+constexpr uint32_t kMostNodes = 500;
+constexpr uint32_t kNodeEvents = 20;
 
 using Fulfiller = std::shared_ptr<kj::Own<kj::PromiseFulfiller<void>>>;
 
@@ -97,7 +97,7 @@ kj::Promise<void> NodeService::registerNode(RegisterNodeContext context) {
 kj::Promise<void> NodeService::nodeList(NodeListContext context) {
   caller_->allow_reading();
   const auto params = context.getParams();
-  const uint32_t limit = params.getLimit() ? std::min(params.getLimit(), kPage) : kPage;
+  const uint32_t limit = params.getLimit() ? std::min(params.getLimit(), kMostNodes) : kMostNodes;
   const auto& nodes = caller_->core().state.registry.all();
   std::vector<const NodeRecord*> page;
   size_t bytes = 0;
@@ -118,8 +118,8 @@ kj::Promise<void> NodeService::nodeShow(NodeShowContext context) {
   if (!node) refuse(ErrorCode::kNotFound, fmt::format("node '{}' does not exist", name));
   auto results = context.getResults();
   write_node(*node, results.initNode());
-  const auto events = value_or_throw(
-      records::node_events(caller_->core().state.store.reader(), name, kShownEvents));
+  const auto events =
+      value_or_throw(records::node_events(caller_->core().state.store.reader(), name, kNodeEvents));
   auto notes = results.initNotes(static_cast<unsigned>(events.size()));
   for (unsigned i = 0; i < notes.size(); ++i) {
     notes[i].setAtMs(events[i].at_ms);

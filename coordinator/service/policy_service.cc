@@ -12,7 +12,7 @@
 namespace tierpilot {
 namespace {
 
-constexpr uint32_t kShownEvents = 20;
+constexpr uint32_t kPolicyEvents = 20;
 constexpr const char* kOfGangs = "units of gangs";
 
 void write_settings(const ShownSettings& settings, wire::LearnerState::Builder out) {
@@ -153,7 +153,7 @@ kj::Promise<void> PolicyService::policyShow(PolicyShowContext context) {
   auto& oversight = oversight_of(policy);
   write_guard(oversight.settings().guard.on, oversight.tally(policy.full_name()),
               results.initGuard());
-  const auto events = value_or_throw(oversight.events(policy.full_name(), kShownEvents));
+  const auto events = value_or_throw(oversight.events(policy.full_name(), kPolicyEvents));
   auto listed = results.initEvents(static_cast<unsigned>(events.size()));
   for (unsigned i = 0; i < listed.size(); ++i) write_event(events[i], listed[i]);
   return kj::READY_NOW;

@@ -13,7 +13,7 @@
 namespace tierpilot {
 namespace {
 
-constexpr uint32_t kPage = 500;
+constexpr uint32_t kMostTasks = 500;
 constexpr uint32_t kMaxLogBytes = 1 << 20;
 constexpr uint32_t kMaxWaitMs = 60'000;
 constexpr size_t kMaxWaits = 256;  // of a client at a time
@@ -121,7 +121,7 @@ kj::Promise<void> TaskService::taskList(TaskListContext context) {
   }
   filter.submission = params.getSubmission();
   filter.after = params.getAfter();
-  filter.limit = params.getLimit() ? std::min(params.getLimit(), kPage) : kPage;
+  filter.limit = params.getLimit() ? std::min(params.getLimit(), kMostTasks) : kMostTasks;
   auto tasks = cut_to_frame(
       value_or_throw(records::tasks(caller_->core().state.store.reader(), filter)), task_wire_size);
   auto out = context.getResults().initTasks(static_cast<unsigned>(tasks.size()));
@@ -136,8 +136,8 @@ kj::Promise<void> TaskService::historyTasks(HistoryTasksContext context) {
   records::HistoryFilter filter{.from_ms = params.getFromMs(),
                                 .until_ms = params.getUntilMs(),
                                 .after = params.getAfter(),
-                                .limit = kPage};
-  if (params.getLimit()) filter.limit = std::min(params.getLimit(), kPage);
+                                .limit = kMostTasks};
+  if (params.getLimit()) filter.limit = std::min(params.getLimit(), kMostTasks);
   auto page = value_or_throw(records::history(caller_->core().state.store.reader(), filter));
   for (auto& task : page.tasks) {
     task = told_task(caller_->core().state, std::move(task));
@@ -185,9 +185,9 @@ kj::Promise<void> TaskService::taskWait(TaskWaitContext context) {
   const auto params = context.getParams();
   std::vector<uint64_t> ids;
   for (const uint64_t id : params.getIds()) ids.push_back(id);
-  if (ids.size() > kPage)
+  if (ids.size() > kMostTasks)
     kj::throwFatalException(to_exception(
-        {ErrorCode::kInvalid, fmt::format("wait for at most {} tasks at once", kPage)}));
+        {ErrorCode::kInvalid, fmt::format("wait for at most {} tasks at once", kMostTasks)}));
   for (const uint64_t id : ids) value_or_throw(caller_->core().task(id));
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
@@ -199,7 +199,7 @@ kj::Promise<void> TaskService::taskWait(TaskWaitContext context) {
     kj::throwFatalException(to_exception(
         {ErrorCode::kExhausted,
          fmt::format("{} waits are under way on this connection: one call takes up to {} tasks",
-                     kMaxWaits, kPage)}));
+                     kMaxWaits, kMostTasks)}));
   const auto waits = waits_->emplace(waits_->end());
   for (const uint64_t id : ids)
     if (auto wait = caller_->core().when_ended(id, one_ended)) waits->push_back(std::move(*wait));

@@ -12,7 +12,7 @@
 namespace tierpilot {
 namespace {
 
-constexpr uint32_t kPage = 500;
+constexpr uint32_t kMostUnits = 500;
 constexpr uint32_t kMostGpus = 256;  // of a node, that are looked at
 
 Figure rate_figure(double per_h) {
@@ -111,7 +111,7 @@ void check_known(const ClusterState& state, const std::string& id) {
 kj::Promise<void> UnitService::unitList(UnitListContext context) {
   caller_->allow_reading();
   const auto params = context.getParams();
-  const uint32_t limit = params.getLimit() ? std::min(params.getLimit(), kPage) : kPage;
+  const uint32_t limit = params.getLimit() ? std::min(params.getLimit(), kMostUnits) : kMostUnits;
   const auto& all = caller_->core().state.units.all();
   auto at = all.upper_bound(text(params.getAfter()));
   std::vector<std::string> ids;

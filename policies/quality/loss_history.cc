@@ -8,14 +8,14 @@ namespace {
 // Beyond this, squares overflow.
 constexpr double kMaxMagnitude = 1e100;
 
-bool usable(double value) {
+bool is_usable_loss(double value) {
   return std::isfinite(value) && std::abs(value) < kMaxMagnitude;
 }
 
 }  // namespace
 
 void LossHistory::add(LossPoint point) {
-  if (!usable(point.loss) || !usable(point.iteration)) {
+  if (!is_usable_loss(point.loss) || !is_usable_loss(point.iteration)) {
     ++not_finite_;
     return;
   }

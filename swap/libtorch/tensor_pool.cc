@@ -104,10 +104,10 @@ std::shared_ptr<Stored> TensorPool::enter(const at::Tensor& tensor) {
   const auto node = at::sequence_number::peek();
   finish_others(node);
   // Some operators fill what they save of their inputs, but nothing that has a gradient.
-  const bool unfinished = !tensor.requires_grad();
+  const uint32_t unfinished = tensor.requires_grad() ? 0 : TIERPILOT_SWAP_UNFINISHED;
   const tierpilot_swap_storage said{.place = place,
                                     .kind = kind,
-                                    .flags = unfinished ? TIERPILOT_SWAP_UNFINISHED : uint32_t{0},
+                                    .flags = unfinished,
                                     .data = tensor.storage().data(),
                                     .bytes = stored->bytes()};
   stored->id = tierpilot_swap_save(core_, &said);

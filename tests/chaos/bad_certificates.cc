@@ -8,7 +8,7 @@
 namespace tierpilot::chaos {
 namespace {
 
-constexpr int kDay_s = 86'400;
+constexpr int kDayOfValidity_s = 86'400;
 
 std::filesystem::path log_of(const test::Cluster& cluster, int node) {
   return cluster.folder() / (test::Cluster::node_name(node) + ".log");
@@ -24,7 +24,7 @@ void BadCertificates::run_with(int node, bool expired) {
   const auto address = "IP:" + cluster_.host(node);
   const auto& folder = cluster_.folder();
   if (expired) {
-    cluster_.authority().issue(name, address, {-20 * kDay_s, -10 * kDay_s});
+    cluster_.authority().issue(name, address, {-20 * kDayOfValidity_s, -10 * kDayOfValidity_s});
   } else {
     const test::TestAuthority stranger(folder, "stranger");
     stranger.issue(name, address);

@@ -29,7 +29,6 @@ namespace tierpilot::demo {
 namespace {
 
 constexpr size_t kNodes = 3;
-constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kFastBudget = 96 * kMiB;  // of each node, where /dev/shm has room for it
 constexpr uint64_t kLeastFastBudget = 16 * kMiB;
 constexpr uint64_t kSlowBudget = 2048 * kMiB;

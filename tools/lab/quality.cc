@@ -13,7 +13,7 @@
 namespace tierpilot::lab {
 namespace {
 
-struct Options {
+struct AccuracyOptions {
   std::string curves;
   std::string measure;
   double at = 0.5;
@@ -50,14 +50,14 @@ std::vector<Table> tables() {
 }
 
 // From `at` on, evenly to nine tenths of what is left.
-std::vector<double> origins_of(const Options& options) {
+std::vector<double> origins_of(const AccuracyOptions& options) {
   std::vector<double> origins;
   for (uint32_t i = 0; i < options.origins; ++i)
     origins.push_back(options.at + (1 - options.at) * 0.9 * i / options.origins);
   return origins;
 }
 
-void keep_wanted(std::vector<sim::LossCurve>& curves, const Options& options) {
+void keep_wanted(std::vector<sim::LossCurve>& curves, const AccuracyOptions& options) {
   const auto unwanted = [](const std::vector<std::string>& wanted, const std::string& name) {
     return !wanted.empty() && std::find(wanted.begin(), wanted.end(), name) == wanted.end();
   };
@@ -82,7 +82,7 @@ std::vector<std::string> warnings_of(const sim::CurveFile& file,
   return warnings;
 }
 
-int predict(const Context& context, const Options& options) {
+int predict(const Context& context, const AccuracyOptions& options) {
   auto file = sim::read_curve_files(options.curves, options.measure);
   if (!file) return print_error(context.output, file.error());
   keep_wanted(file->curves, options);
@@ -109,7 +109,7 @@ void add_quality(CLI::App& app, Context& context) {
   auto* quality = app.add_subcommand("quality", laboratory_help::kQuality);
   quality->require_subcommand(1);
   auto* command = quality->add_subcommand("predict", laboratory_help::kQualityPredict);
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AccuracyOptions>();
   command
       ->add_option("CURVES", options->curves,
                    "CSV with the columns iteration (or step) and loss, or a folder of them")

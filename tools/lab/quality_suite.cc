@@ -15,7 +15,7 @@
 namespace tierpilot::lab {
 namespace {
 
-std::vector<Table> tables() {
+std::vector<Table> suite_tables() {
   return {{.title = "Normalised loss over time: of all jobs that have arrived, the worst first",
            .rows = "/cells",
            .columns = {{"CELL", "/cell"},
@@ -118,7 +118,7 @@ int run_training_cells(const Output& output, std::vector<sim::TrainingCell> cell
   if (!value) return print_error(output, value.error());
   (*value)["curves"] = options.curves.empty() ? "generated" : options.curves;
   (*value)["arrivals"] = options.trace.empty() ? "Poisson" : options.trace;
-  return print(output, *value, tables(), warnings);
+  return print(output, *value, suite_tables(), warnings);
 }
 
 }  // namespace tierpilot::lab

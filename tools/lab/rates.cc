@@ -20,7 +20,7 @@ using nlohmann::ordered_json;
 constexpr size_t kShownUnits = 20;
 constexpr size_t kMaxKinds = 16;
 
-struct Options {
+struct RateOptions {
   std::string history;
   std::string installed;
   double train = 0.5;
@@ -167,7 +167,7 @@ void print_tables(const Context& context, ordered_json value) {
                            "of the judgement, needs --installed or --fleet\n";
 }
 
-int run(const Context& context, const Options& options) {
+int run(const Context& context, const RateOptions& options) {
   const auto history =
       gang::read_failure_history({options.history, options.installed, options.fleet});
   if (!history) return print_error(context.output, history.error());
@@ -183,7 +183,7 @@ int run(const Context& context, const Options& options) {
 
 void add_rates(CLI::App& unit, Context& context) {
   auto* command = unit.add_subcommand("rates", laboratory_help::kUnitRates);
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RateOptions>();
   command
       ->add_option("--history", options->history,
                    "failures (CSV): time_days, device, node, kind; further columns are groups")

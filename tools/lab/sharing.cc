@@ -46,7 +46,7 @@ uint64_t pods_without_node(const sharing::PodTrace& trace) {
   return count;
 }
 
-ordered_json trace_json(const sharing::PodTrace& trace, const SharingOptions& options) {
+ordered_json pods_json(const sharing::PodTrace& trace, const SharingOptions& options) {
   uint64_t units = 0;
   for (const auto& node : trace.nodes) units += node.units.size();
   ordered_json value;
@@ -80,7 +80,7 @@ int evaluate_sharing(const Output& output, SharingOptions options) {
   bar.clear();
   if (!runs) return print_error(output, runs.error());
   const ordered_json value{{"suite", kSharingSuite},
-                           {"trace", trace_json(*trace, options)},
+                           {"trace", pods_json(*trace, options)},
                            {"full_load", sharing::full_load_json(*runs)}};
   std::vector<std::string> warnings;
   if (const auto count = value["trace"]["pods_without_node"].get<uint64_t>(); count > 0)

@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct SimulateOptions {
   SceneNames scene;
   std::vector<std::string> policies = usual_policies(false);
   uint32_t seeds = 1;
@@ -35,7 +35,7 @@ struct Options {
   TrainingScene training;
 };
 
-Status check_baseline(const Options& options) {
+Status check_baseline(const SimulateOptions& options) {
   if (!options.baseline.empty() && std::find(options.policies.begin(), options.policies.end(),
                                              options.baseline) == options.policies.end())
     return fail(ErrorCode::kInvalid,
@@ -119,14 +119,14 @@ int show(const Output& output, ordered_json value, const std::string& baseline, 
   return code;
 }
 
-auto gang_placers(const Options& options) {
+auto gang_placers(const SimulateOptions& options) {
   return [&options](uint64_t seed) {
     return gang::hosted_placers().make(
         options.gang_policy, gang::PlacerOrigin{.seed = seed, .weights = options.gang_weights});
   };
 }
 
-Result<ordered_json> simulated(const Options& options, const sim::PlayerMaker& make) {
+Result<ordered_json> simulated(const SimulateOptions& options, const sim::PlayerMaker& make) {
   const auto scene = open_scene(options.scene);
   if (!scene) return tl::unexpected(scene.error());
   const auto& [cluster, source] = *scene;
@@ -153,7 +153,7 @@ Result<ordered_json> simulated(const Options& options, const sim::PlayerMaker& m
   return value;
 }
 
-int run(const Context& context, Options options) {
+int run(const Context& context, SimulateOptions options) {
   const auto policies = open_policies(options.policies, "--policy", options.policy);
   const Status wrong = policies ? check_baseline(options) : tl::unexpected(policies.error());
   if (!wrong) return refuse(context.output, wrong.error());
@@ -172,7 +172,7 @@ int run(const Context& context, Options options) {
 
 void add_simulate(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("simulate", laboratory_help::kSimulate);
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SimulateOptions>();
   auto* workload = add_scene_options(*command, options->scene);
   auto* curves = add_training_scene(*command, options->training)->excludes(workload);
   command->get_option("--cluster")->remove_needs(workload);

@@ -25,7 +25,7 @@ namespace {
 using nlohmann::ordered_json;
 using Episode = sim::Training::Episode;
 
-struct Options {
+struct TrainOptions {
   std::string kind = "dqn";
   std::string config;
   std::string output;  // empty: the usual name
@@ -139,7 +139,7 @@ Status plot_curve(const ordered_json& curve, double searched_trial, const std::s
                         .series = {series, trials, best}}));
 }
 
-Result<ordered_json> trained(const Options& options) {
+Result<ordered_json> trained(const TrainOptions& options) {
   const auto settings = sim::read_training_settings(options.config);
   if (!settings) return tl::unexpected(settings.error());
   auto suite = sim::make_suite(options.suite);
@@ -181,7 +181,7 @@ Result<ordered_json> trained(const Options& options) {
   return value;
 }
 
-int run(const Context& context, const Options& options) {
+int run(const Context& context, const TrainOptions& options) {
   // Else every batch's tensors are mapped and unmapped, which takes as long as the training itself.
   mallopt(M_MMAP_THRESHOLD, 256 << 20);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
@@ -211,7 +211,7 @@ int run(const Context& context, const Options& options) {
   return code;
 }
 
-int run_kind(const Context& context, Options options) {
+int run_kind(const Context& context, TrainOptions options) {
   const bool gang = options.kind == "gang";
   if (options.output.empty()) options.output = gang ? "ac.weights" : "dqn.weights";
   if (!gang) return run(context, options);
@@ -228,7 +228,7 @@ int run_kind(const Context& context, Options options) {
 
 void add_train(CLI::App& policy, Context& context) {
   auto* command = policy.add_subcommand("train", laboratory_help::kPolicyTrain);
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TrainOptions>();
   command
       ->add_option("--kind", options->kind,
                    "dqn: places tasks; gang: ac, which places training jobs of many units")

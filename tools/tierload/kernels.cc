@@ -12,6 +12,8 @@
 namespace tierpilot::tierload {
 namespace {
 
+__extension__ using Wide = unsigned __int128;
+
 // Integer operations of one step of `gather`: the splitmix64 index and the add, each 64-bit
 // operation counted as one.
 constexpr double kIntsPerGather = 9;
@@ -62,18 +64,19 @@ KernelResult run_sum(std::span<const Region> regions, const KernelParameters& pa
 }
 
 KernelResult run_gather(std::span<const Region> regions, const KernelParameters& parameters) {
-  return for_each_region(
-      regions, parameters, [&](const Region& region, uint32_t pass, KernelResult& r) {
-        const auto words = words_of(region);
-        const uint64_t stream = splitmix64(parameters.seed + pass);
-        uint64_t sum = 0;
-        for (uint64_t i = 0; i < parameters.size; ++i)
-          // Multiply-high maps the hash to [0, words) without a division (Lemire 2019).
-          sum += words[static_cast<size_t>(
-              (static_cast<unsigned __int128>(splitmix64(stream + i)) * words.size()) >> 64)];
-        r.read_bytes += parameters.size * 4;
-        return sum;
-      });
+  return for_each_region(regions, parameters,
+                         [&](const Region& region, uint32_t pass, KernelResult& r) {
+                           const auto words = words_of(region);
+                           const uint64_t stream = splitmix64(parameters.seed + pass);
+                           uint64_t sum = 0;
+                           for (uint64_t i = 0; i < parameters.size; ++i)
+                             // Multiply-high maps the hash to [0, words) without a division (Lemire
+                             // 2019).
+                             sum += words[static_cast<size_t>(
+                                 (static_cast<Wide>(splitmix64(stream + i)) * words.size()) >> 64)];
+                           r.read_bytes += parameters.size * 4;
+                           return sum;
+                         });
 }
 
 KernelResult run_update(std::span<const Region> regions, const KernelParameters& parameters) {

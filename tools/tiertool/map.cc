@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-int show(const Context& context) {
+int show_maps(const Context& context) {
   const auto maps = list_maps(context.sysroot);
   if (!maps) return print_error(context.output, maps.error());
   ordered_json rows = ordered_json::array();
@@ -87,7 +87,7 @@ void add_map(CLI::App& app, Context& context) {
   auto* map = app.add_subcommand("map", "BPF maps with what was observed");
   map->require_subcommand(1);
   map->add_subcommand("show", "loaded maps")->callback([&context] {
-    context.command = [&context] { return show(context); };
+    context.command = [&context] { return show_maps(context); };
   });
   auto* dump_verb = map->add_subcommand("dump", "elements of a map, decoded where it has types");
   auto which = std::make_shared<std::string>();

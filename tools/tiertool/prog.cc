@@ -30,7 +30,7 @@ ordered_json to_json(const LoadedProgram& program) {
   return row;
 }
 
-int show(const Context& context) {
+int show_programs(const Context& context) {
   const auto programs = list_programs(context.sysroot);
   if (!programs) return print_error(context.output, programs.error());
   ordered_json rows = ordered_json::array();
@@ -55,7 +55,7 @@ void add_prog(CLI::App& app, Context& context) {
   auto* prog = app.add_subcommand("prog", "BPF programs that observe this machine");
   prog->require_subcommand(1);
   prog->add_subcommand("show", "loaded programs, what they cost, and who holds them")
-      ->callback([&context] { context.command = [&context] { return show(context); }; });
+      ->callback([&context] { context.command = [&context] { return show_programs(context); }; });
 }
 
 }  // namespace tierpilot::tiertool

@@ -10,7 +10,7 @@
 namespace tierpilot::trainer {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 constexpr float kMomentum = 0.9f;
 
@@ -47,9 +47,9 @@ Status Training::resume(const std::filesystem::path& file) {
 
 Result<TrainingEnd> Training::run() {
   TrainingEnd end{.began_at = state_.step};
-  saved_at_ = Clock::now();
+  saved_at_ = SteadyClock::now();
   while (state_.step < plan_.steps && !stopped_) {
-    const auto begin = Clock::now();
+    const auto begin = SteadyClock::now();
     if (auto status = step_once(); !status) return tl::unexpected(status.error());
     if (time_to_save())
       if (auto status = save(); !status) return tl::unexpected(status.error());
@@ -104,8 +104,8 @@ std::optional<std::string> Training::asked_to_stop() {
 
 bool Training::time_to_save() {
   const bool asked = job_.should_checkpoint();  // says no on other ranks than 0
-  const bool due =
-      group_.place().rank == 0 && plan_.save_every && Clock::now() - saved_at_ >= *plan_.save_every;
+  const bool due = group_.place().rank == 0 && plan_.save_every &&
+                   SteadyClock::now() - saved_at_ >= *plan_.save_every;
   return asked || due;
 }
 
@@ -120,7 +120,7 @@ Status Training::save() {
     std::cerr << fmt::format("warning: the node keeps no checkpoint of iteration {}: {}\n",
                              state_.step, job_.checkpoint_error());
   saved_step_ = state_.step;
-  saved_at_ = Clock::now();
+  saved_at_ = SteadyClock::now();
   return {};
 }
 

@@ -9,7 +9,7 @@ namespace tierpilot {
 namespace {
 
 constexpr int64_t kLookNs = 1'000'000'000;
-constexpr int64_t kAskAgainNs = 30'000'000'000;
+constexpr int64_t kAskStandingAgainNs = 30'000'000'000;
 
 bool keeps(const Catalog::Entry& entry, const std::string& node) {
   const auto replica = entry.replicas.find(node);
@@ -151,7 +151,7 @@ void Replicator::let_go(const Catalog::Entry& entry, Standing& standing, int64_t
   }
   const auto* node = state_.registry.find(standing.lets_go);
   if (!node || !node->can_be_asked() || now_ns < standing.ask_again_ns) return;
-  standing.ask_again_ns = now_ns + kAskAgainNs;
+  standing.ask_again_ns = now_ns + kAskStandingAgainNs;
   node->link->set_home(entry.dataset.current(), false);
 }
 

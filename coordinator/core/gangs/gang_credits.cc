@@ -9,7 +9,7 @@
 namespace tierpilot {
 namespace {
 
-constexpr double kNsPerHour = 3.6e12;
+constexpr double kHour_ns = 3.6e12;
 constexpr double kMsPerHour = 3.6e6;
 
 }  // namespace
@@ -34,7 +34,7 @@ void GangCredits::ended(const Task& gang, Fate fate) {
   const auto last = tries_.find(gang.id);
   if (last == tries_.end()) return;
   const int64_t now_ns = state_.clock.boot_ns();
-  last->second.held_h = static_cast<double>(now_ns - last->second.placed_ns) / kNsPerHour;
+  last->second.held_h = static_cast<double>(now_ns - last->second.placed_ns) / kHour_ns;
   if (fate == Fate::kAgain) return;
   if (fate == Fate::kSucceeded) {
     const bool told = state_.gangs.share_done(gang.id, {}) >= 0;

@@ -8,7 +8,7 @@
 namespace tierpilot {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 // Some 100 us of reading: long against the clock, short against the chase that it disturbs.
 constexpr size_t kChunk = 1 << 20;
@@ -17,7 +17,7 @@ constexpr size_t kChunk = 1 << 20;
 
 MemoryLoad::MemoryLoad(const std::byte* data, size_t bytes, const std::vector<int>& cpus,
                        int percent)
-    : since_(Clock::now()) {
+    : since_(SteadyClock::now()) {
   const size_t share = aligned_share(bytes, std::max<size_t>(cpus.size(), 1));
   const size_t chunk = std::min(kChunk, share);
   for (size_t i = 0; i < cpus.size(); ++i)
@@ -25,10 +25,10 @@ MemoryLoad::MemoryLoad(const std::byte* data, size_t bytes, const std::vector<in
       run_on({cpu});
       for (size_t at = 0; !stop_.load(std::memory_order_relaxed);
            at = at + 2 * chunk <= share ? at + chunk : 0) {
-        const auto start = Clock::now();
+        const auto start = SteadyClock::now();
         read_once(mine + at, chunk);
         bytes_read_.fetch_add(chunk, std::memory_order_relaxed);
-        const auto took = Clock::now() - start;
+        const auto took = SteadyClock::now() - start;
         if (percent < 100) std::this_thread::sleep_for(took * (100 - percent) / percent);
       }
     });
@@ -39,7 +39,7 @@ MemoryLoad::~MemoryLoad() {
 }
 
 double MemoryLoad::bytes_per_s() {
-  const auto now = Clock::now();
+  const auto now = SteadyClock::now();
   const uint64_t total = bytes_read_.load(std::memory_order_relaxed);
   const double rate = static_cast<double>(total - bytes_seen_) /
                       std::chrono::duration<double>(now - since_).count();

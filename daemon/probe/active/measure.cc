@@ -11,7 +11,7 @@
 namespace tierpilot {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::initializer_list<std::string_view> kMoves = {
     figure::kEvict,        figure::kPromote,    figure::kFirstEvict,
@@ -67,7 +67,7 @@ Result<std::vector<TierMeasurement>> measure_tiers(const std::vector<TierSpec>& 
         tiers[i].is_directory() ? "only nodes have one" : "only directories have one");
 
   // Evictions come last and keep a third of the time for themselves.
-  const auto deadline = Clock::now() + options.timeout;
+  const auto deadline = SteadyClock::now() + options.timeout;
   const auto enough = options.enough;
   if (moves) options.enough = enough * 2 / 3;
   if (options.latency || options.bandwidth)

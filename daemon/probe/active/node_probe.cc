@@ -12,7 +12,6 @@ namespace tierpilot {
 namespace {
 
 constexpr size_t kCacheLine = 64;
-constexpr size_t kHugePage = 2 << 20;
 
 class NodeProbe final : public TierProbe {
  public:

@@ -10,7 +10,7 @@
 namespace tierpilot {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 // Eight registers' worth of independent chains hide a multiplication's latency on two pipes; a
 // 64-byte vector is one, two or four registers. More would not fit into the sixteen of AVX2.
@@ -44,10 +44,10 @@ TIERPILOT_SIMD(double, int_steps, (int64_t steps),
                (multiply_add<simd::I32, chains_for(kWidth)>(steps)))
 
 double ops_per_s(double (*run)(int64_t)) {
-  const auto start = Clock::now();
+  const auto start = SteadyClock::now();
   double result = run(kSteps);
   asm volatile("" : "+m"(result));
-  const std::chrono::duration<double> took = Clock::now() - start;
+  const std::chrono::duration<double> took = SteadyClock::now() - start;
   return static_cast<double>(kSteps * chains_for(simd::widest()) * kOpsPerStep * kLanes) /
          took.count();
 }
@@ -58,8 +58,8 @@ OperationRates measure_operations() {
   // The best round: a core that is interrupted computes no slower, it computes something else.
   OperationRates rates;
   // Short rounds, and few where they are slow: an emulated processor computes floats in software.
-  const auto start = Clock::now();
-  for (int round = 0; round < kRounds || Clock::now() - start < kTime; ++round) {
+  const auto start = SteadyClock::now();
+  for (int round = 0; round < kRounds || SteadyClock::now() - start < kTime; ++round) {
     rates.float32_ops_per_s = std::max(rates.float32_ops_per_s, ops_per_s(float_steps));
     rates.int32_ops_per_s = std::max(rates.int32_ops_per_s, ops_per_s(int_steps));
   }

@@ -12,26 +12,27 @@
 namespace tierpilot {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 constexpr int kMaxThreads = 8;
 
 class CostMeter {
  public:
   explicit CostMeter(const Report& report) : report_(report) {}
   ~CostMeter() {
-    report_.value(figure::kCost, std::chrono::duration<double>(Clock::now() - start_).count());
+    report_.value(figure::kCost,
+                  std::chrono::duration<double>(SteadyClock::now() - start_).count());
   }
 
  private:
   const Report& report_;
-  Clock::time_point start_ = Clock::now();
+  SteadyClock::time_point start_ = SteadyClock::now();
 };
 
 }  // namespace
 
 void probe_tiers(const std::vector<TierSpec>& tiers, const ProbeOptions& options,
                  const ObservationSink& sink) {
-  Rounds rounds(options.rounds, Clock::now() + options.enough);
+  Rounds rounds(options.rounds, SteadyClock::now() + options.enough);
   const auto here = stay_on_one_node();
   const int threads = std::min(static_cast<int>(here.cpus.size()), kMaxThreads);
   std::vector<std::unique_ptr<TierProbe>> probes(tiers.size());
@@ -62,7 +63,7 @@ void probe_tiers(const std::vector<TierSpec>& tiers, const ProbeOptions& options
 
 void probe_transfers(const std::vector<TierSpec>& tiers, const std::vector<size_t>& ranked,
                      const ProbeOptions& options, const ObservationSink& sink) {
-  Rounds rounds(options.rounds, Clock::now() + options.enough);
+  Rounds rounds(options.rounds, SteadyClock::now() + options.enough);
   stay_on_one_node();
   std::vector<std::unique_ptr<Transfer>> transfers;
   for (size_t rank = 0; rank + 1 < ranked.size(); ++rank) {

@@ -6,7 +6,7 @@
 namespace tierpilot {
 namespace {
 
-constexpr int kMaxThreads = 64;
+constexpr int kMostSweepThreads = 64;
 
 template <class Add>
 void for_each_pair(const std::vector<TierSpec>& tiers, const Add& add) {
@@ -44,7 +44,7 @@ std::vector<SweepPoint> loaded_points(const std::vector<TierSpec>& tiers) {
 std::vector<SweepPoint> bandwidth_points(const std::vector<TierSpec>& tiers) {
   std::vector<SweepPoint> points;
   for_each_pair(tiers, [&](const Initiator& initiator, size_t tier) {
-    const int cpus = std::min(static_cast<int>(initiator.cpus.size()), kMaxThreads);
+    const int cpus = std::min(static_cast<int>(initiator.cpus.size()), kMostSweepThreads);
     std::vector<int> counts;
     for (int threads = 1; threads < cpus; threads *= 2) counts.push_back(threads);
     counts.push_back(cpus);

@@ -63,7 +63,6 @@ uint64_t last_level_cache_bytes() {
 }
 
 uint64_t node_footprint_bytes(const std::vector<TierSpec>& tiers) {
-  constexpr uint64_t kMiB = 1 << 20;
   const auto cache = last_level_cache_bytes();
   auto bytes = std::clamp(4 * cache, 64 * kMiB, 256 * kMiB);
   for (const auto& tier : tiers) {

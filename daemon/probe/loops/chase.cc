@@ -10,9 +10,9 @@
 namespace tierpilot {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
-int64_t ns_between(Clock::time_point from, Clock::time_point to) {
+int64_t ns_between(SteadyClock::time_point from, SteadyClock::time_point to) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(to - from).count();
 }
 
@@ -21,8 +21,8 @@ int64_t ns_between(Clock::time_point from, Clock::time_point to) {
 int64_t clock_cost_ns() {
   int64_t fastest = INT64_MAX;
   for (int i = 0; i < 64; ++i) {
-    const auto start = Clock::now();
-    fastest = std::min(fastest, ns_between(start, Clock::now()));
+    const auto start = SteadyClock::now();
+    fastest = std::min(fastest, ns_between(start, SteadyClock::now()));
   }
   return fastest;
 }
@@ -47,11 +47,11 @@ ChaseResult Chase::run(const ChaseOptions& options) {
   int64_t total_ns = 0;
   uint64_t hops = 0;
   for (size_t batch = 0; batch < options.max_batches; ++batch) {
-    const auto start = Clock::now();
+    const auto start = SteadyClock::now();
     for (size_t i = 0; i < options.hops_per_batch; ++i)
       at = *reinterpret_cast<const std::byte* const*>(at);
     asm volatile("" : "+r"(at) : : "memory");  // the clock's own fence then waits for the last load
-    const int64_t ns = std::max<int64_t>(ns_between(start, Clock::now()) - clock_ns, 0);
+    const int64_t ns = std::max<int64_t>(ns_between(start, SteadyClock::now()) - clock_ns, 0);
     ++counts[static_cast<uint64_t>((ns + per_batch / 2) / per_batch)];
     total_ns += ns;
     hops += options.hops_per_batch;

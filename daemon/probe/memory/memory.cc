@@ -25,7 +25,6 @@ namespace tierpilot {
 namespace {
 
 const size_t kPage = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-constexpr size_t kHugePage = 2 << 20;
 
 class NodeMemory final : public TierMemory {
  public:

@@ -10,6 +10,8 @@
 
 namespace tierpilot {
 
+inline constexpr size_t kHugePage = 2 << 20;  // bytes
+
 enum class PageSize {
   kBase,
   kHuge,  // transparent huge pages, which keep page-table walks out of latencies; advice only

@@ -17,16 +17,15 @@
 namespace tierpilot {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 constexpr size_t kFileChunk = 1 << 20;
 constexpr size_t kSmallPart = 8;  // of the bytes: a small transfer
-constexpr size_t kHugePage = 2 << 20;
 constexpr double kAllHuge = 0.99;
 const size_t kBasePage = static_cast<size_t>(sysconf(_SC_PAGESIZE));
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+double seconds_since(SteadyClock::time_point start) {
+  return std::chrono::duration<double>(SteadyClock::now() - start).count();
 }
 
 class NodeTransfer final : public Transfer {
@@ -75,9 +74,9 @@ class NodeTransfer final : public Transfer {
   Result<Moved> move_to(int node) {
     Moved moved;
     size_t arrived = 0;
-    auto start = Clock::now();
+    auto start = SteadyClock::now();
     for (size_t at = 0, count = 1; at < pages_.size(); at += count) {
-      if (at == 1) start = Clock::now();
+      if (at == 1) start = SteadyClock::now();
       count = at == 0 ? 1 : std::min(batch_, pages_.size() - at);
       const auto now = move(at, count, node);
       if (!now) return tl::unexpected(now.error());
@@ -149,7 +148,7 @@ class FileTransfer final : public Transfer {
   // All that the pool does for one dataset, in seconds.
   Result<double> carry(ScratchFile& from, ScratchFile& to, size_t bytes) {
     if (auto status = to.empty(); !status) return tl::unexpected(status.error());
-    const auto start = Clock::now();
+    const auto start = SteadyClock::now();
     const auto status = to.allocate(bytes)
                             .and_then([&] { return copy(from, to, bytes); })
                             .and_then([&] { return to.sync(); })

@@ -11,14 +11,14 @@ namespace {
 constexpr int kSweeps = 12;
 
 // Sums of pieces by a level that `level_of` gives; unknown ones (negative) are left out.
-struct Sums {
+struct LevelSums {
   std::vector<double> failures, expected;
 };
 
 template <class LevelOf>
-Sums sums_by(const Pieces& pieces, const std::vector<double>& product, double per_day,
-             size_t levels, LevelOf level_of) {
-  Sums sums{std::vector<double>(levels), std::vector<double>(levels)};
+LevelSums sums_by(const Pieces& pieces, const std::vector<double>& product, double per_day,
+                  size_t levels, LevelOf level_of) {
+  LevelSums sums{std::vector<double>(levels), std::vector<double>(levels)};
   for (size_t i = 0; i < pieces.size(); ++i) {
     const int32_t level = level_of(i);
     if (level < 0) continue;
@@ -49,7 +49,7 @@ void multiply(std::vector<double>& product, const Factor& factor, const Effects&
 }
 
 // Levels of which nothing was seen are as the nearest one below, or above, of which something was.
-void fill_unseen(const Sums& sums, Effects& effects) {
+void fill_unseen(const LevelSums& sums, Effects& effects) {
   double last = 0;
   for (size_t i = 0; i < effects.mean.size(); ++i) {
     if (sums.expected[i] > 0)

@@ -12,7 +12,7 @@
 namespace tierpilot {
 namespace {
 
-constexpr auto kWidth = static_cast<int64_t>(TokenNet::kWidth);
+constexpr auto kTraineeWidth = static_cast<int64_t>(TokenNet::kWidth);
 constexpr auto kInput = static_cast<int64_t>(kTokenSize);
 constexpr double kMaxGradientNorm = 1;
 
@@ -68,12 +68,12 @@ struct TokenTrainee::Module {
 
   static std::vector<torch::Tensor> make_parameters(uint64_t seed) {
     const at::Generator generator = at::detail::createCPUGenerator(seed);
-    return {he_normal(kInput, kWidth, generator),
-            zeros({kWidth}),
-            he_normal(kWidth, kWidth, generator),
-            he_normal(2 * kWidth, kWidth, generator),
-            zeros({kWidth}),
-            zeros({kWidth, 1}),
+    return {he_normal(kInput, kTraineeWidth, generator),
+            zeros({kTraineeWidth}),
+            he_normal(kTraineeWidth, kTraineeWidth, generator),
+            he_normal(2 * kTraineeWidth, kTraineeWidth, generator),
+            zeros({kTraineeWidth}),
+            zeros({kTraineeWidth, 1}),
             zeros({1})};
   }
 
@@ -105,7 +105,7 @@ double TokenTrainee::fit(const TokenBatch& batch) {
   const auto count = static_cast<int64_t>(batch.seen.size());
   const Padded views = pad(batch.seen);
   const std::vector<int64_t> chosen(batch.actions.begin(), batch.actions.end());
-  const auto actions = torch::tensor(chosen).view({count, 1, 1}).expand({count, 1, kWidth});
+  const auto actions = torch::tensor(chosen).view({count, 1, 1}).expand({count, 1, kTraineeWidth});
   const auto targets = torch::tensor(batch.targets);
 
   const auto hidden = module_->hidden(views);

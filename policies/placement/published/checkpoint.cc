@@ -8,7 +8,7 @@
 namespace tierpilot {
 namespace {
 
-constexpr EnvelopeKind kKind{"TPLEARN1", 1, "learner checkpoint"};
+constexpr EnvelopeKind kCheckpointKind{"TPLEARN1", 1, "learner checkpoint"};
 
 void put_mask(ByteWriter& out, const SlotMask& mask) {
   constexpr SlotMask kLow64(~uint64_t{0});
@@ -91,11 +91,11 @@ Result<PublishedCheckpoint> decode_body(std::string_view body) {
 }  // namespace
 
 std::string encode_checkpoint(const PublishedCheckpoint& checkpoint) {
-  return seal(kKind, encode_body(checkpoint));
+  return seal(kCheckpointKind, encode_body(checkpoint));
 }
 
 Result<PublishedCheckpoint> decode_checkpoint(std::string_view bytes) {
-  const auto body = unseal(kKind, bytes);
+  const auto body = unseal(kCheckpointKind, bytes);
   if (!body) return tl::unexpected(body.error());
   return decode_body(*body);
 }

@@ -6,11 +6,11 @@
 #include <cmath>
 
 #include "policies/sharing/predict/jobs/job_model.h"
+#include "policies/sharing/predict/mebibyte.h"
 
 namespace tierpilot::sharing {
 namespace {
 
-constexpr double kMib = 1 << 20;
 constexpr double kMostLogMib = 30;  // no machine has more
 constexpr double kMostLogMs = 30;
 

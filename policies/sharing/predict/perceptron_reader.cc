@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/table/cell.h"
+#include "policies/sharing/predict/mebibyte.h"
 #include "policies/sharing/predict/perceptron_data.h"
 
 namespace tierpilot::sharing {
@@ -13,7 +14,6 @@ namespace {
 constexpr size_t kMaxRows = 200'000;
 constexpr size_t kMaxLayers = 1000;
 constexpr double kMaxCount = 1e15;
-constexpr double kMib = 1 << 20;
 constexpr double kContextMib = 1000;  // about what a program with nothing on a card takes of it
 
 // A usual card, for orders of magnitude: how long a step computes, and how long it is launched.

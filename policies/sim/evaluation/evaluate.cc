@@ -12,7 +12,7 @@ namespace tierpilot::sim {
 namespace {
 
 // All policies on one cell's tasks of one seed.
-struct Job {
+struct RunJob {
   size_t cell = 0;
   uint64_t seed = 0;
 };
@@ -59,7 +59,7 @@ class Evaluation {
   }
 
   Status run_job(size_t index) {
-    const Job& job = jobs_[index];
+    const RunJob& job = jobs_[index];
     const EvaluationCell& cell = suite_.cells[job.cell];
     const auto workload = cell.tasks(job.seed);
     if (!workload) return tl::unexpected(workload.error());
@@ -81,7 +81,7 @@ class Evaluation {
     return {};
   }
 
-  Result<EvaluatedRun> run_policy(const Job& job, const ClusterSpec& cluster,
+  Result<EvaluatedRun> run_policy(const RunJob& job, const ClusterSpec& cluster,
                                   const Workload& workload, const std::string& name,
                                   bool is_plain) const {
     auto player = options_.make_player(name, job.seed);
@@ -108,7 +108,7 @@ class Evaluation {
 
   const Suite& suite_;
   const EvaluationOptions& options_;
-  std::vector<Job> jobs_;
+  std::vector<RunJob> jobs_;
   std::vector<size_t> order_;
   std::vector<std::vector<EvaluatedRun>> runs_;  // by job
   std::atomic<size_t> next_ = 0;

@@ -8,7 +8,7 @@ namespace tierpilot::gang {
 namespace {
 
 constexpr uint32_t kUnitsPerNode = 8;
-constexpr double kDayH = 24;
+constexpr double kHoursOfDay = 24;
 constexpr double kChunkDays = 7;
 constexpr double kMaxChunks = 1000;
 
@@ -30,8 +30,8 @@ void add_faults(const FleetRecord& record, double from_day, const std::vector<ui
   failures.past_times_h.resize(scene.units);
   failures.past.resize(scene.units);
   for (const auto& fault : record.faults) {
-    const double from_h = (fault.from_day - from_day) * kDayH;
-    const double until_h = (fault.until_day - from_day) * kDayH;
+    const double from_h = (fault.from_day - from_day) * kHoursOfDay;
+    const double until_h = (fault.until_day - from_day) * kHoursOfDay;
     if (until_h >= 0) scene.outages.push_back({from_h, until_h, number[fault.node]});
     for (uint32_t i = 0; i < kUnitsPerNode; ++i) {
       const uint32_t unit = number[fault.node] * kUnitsPerNode + i;
@@ -39,7 +39,7 @@ void add_faults(const FleetRecord& record, double from_day, const std::vector<ui
       failures.past[unit] += from_h > 0 ? 0 : 1;
     }
   }
-  failures.past_h = std::max((from_day - record.begin_day) * kDayH, 1.0);
+  failures.past_h = std::max((from_day - record.begin_day) * kHoursOfDay, 1.0);
 }
 
 std::shared_ptr<const std::vector<ToldRates>> told_from(const FleetRecord& record, double from_day,
@@ -51,11 +51,11 @@ std::shared_ptr<const std::vector<ToldRates>> told_from(const FleetRecord& recor
     const bool is_last = i + 1 == record.rates.size();
     if ((!is_last && record.rates[i + 1].day <= from_day) || rates.day > until_day) continue;
     auto& to = told->emplace_back();
-    to.from_h = (rates.day - from_day) * kDayH;
+    to.from_h = (rates.day - from_day) * kHoursOfDay;
     to.per_h.resize(record.nodes);
     to.shape.resize(record.nodes);
     for (uint32_t node = 0; node < record.nodes; ++node) {
-      to.per_h[number[node]] = rates.per_day[node] / kDayH / kUnitsPerNode;
+      to.per_h[number[node]] = rates.per_day[node] / kHoursOfDay / kUnitsPerNode;
       to.shape[number[node]] = rates.shape[node];
     }
   }
@@ -86,7 +86,7 @@ GangSuite replay_suite(std::shared_ptr<const FleetRecord> record, GangSuite suit
   for (const auto& fault : record->faults) faults += fault.from_day >= record->split_day ? 1 : 0;
   GangCell cell{.units = record->nodes * kUnitsPerNode,
                 .units_per_node = kUnitsPerNode,
-                .mean_per_h = faults / (half_days * kDayH * record->nodes * kUnitsPerNode),
+                .mean_per_h = faults / (half_days * kHoursOfDay * record->nodes * kUnitsPerNode),
                 .from_trace = !suite.trace.empty()};
   suite.cells.clear();
   for (const bool large : {false, true})

@@ -7,7 +7,7 @@ namespace tierpilot::swap {
 namespace {
 
 constexpr size_t kMostSegments = 256;
-constexpr size_t kMostSaves = 500'000;  // some 100 bytes each, in a file of 64 MiB
+constexpr size_t kMostMergedSaves = 500'000;  // some 100 bytes each, in a file of 64 MiB
 
 bool same_step(const KeptStep& a, const KeptStep& b) {
   return std::ranges::equal(a.step.saves, b.step.saves, [](const auto& x, const auto& y) {
@@ -37,7 +37,7 @@ std::vector<KeptStep> merged_steps(std::vector<KeptStep> ours, std::vector<KeptS
   size_t saves = 0, count = 0;
   while (count < std::min(theirs.size(), kMostKnownSteps)) {
     saves += (theirs.end() - 1 - static_cast<std::ptrdiff_t>(count))->step.saves.size();
-    if (count > 0 && saves > (count < kFewKnownSteps ? kMostSaves : kMostKnownSaves)) break;
+    if (count > 0 && saves > (count < kFewKnownSteps ? kMostMergedSaves : kMostKnownSaves)) break;
     ++count;
   }
   theirs.erase(theirs.begin(), theirs.end() - static_cast<std::ptrdiff_t>(count));

@@ -12,12 +12,11 @@
 
 #include "base/bytes.h"
 
+#include "tests/bench/placement/program_parts.h"
 namespace tierpilot::bench {
 namespace {
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kChunkBytes = 16 * kMiB;
-constexpr uint64_t kPageBytes = 4096;
 constexpr int kTries = 40;
 
 }  // namespace

@@ -16,7 +16,7 @@
 namespace tierpilot::bench {
 namespace {
 
-constexpr std::pair<ProgramKind, std::string_view> kNames[] = {
+constexpr std::pair<ProgramKind, std::string_view> kProgramNames[] = {
     {ProgramKind::kHotSet, "hot-set"},
     {ProgramKind::kStreaming, "streaming"},
     {ProgramKind::kKeyValue, "key-value"}};
@@ -38,13 +38,13 @@ Result<char*> make_array(const ProgramOptions& options) {
 }  // namespace
 
 std::string_view program_name(ProgramKind kind) {
-  for (const auto& [known, name] : kNames)
+  for (const auto& [known, name] : kProgramNames)
     if (known == kind) return name;
   return "unknown";
 }
 
 std::optional<ProgramKind> program_from_name(std::string_view name) {
-  for (const auto& [kind, known] : kNames)
+  for (const auto& [kind, known] : kProgramNames)
     if (known == name) return kind;
   return {};
 }

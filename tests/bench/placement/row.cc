@@ -13,7 +13,7 @@ constexpr double kNsPerS = 1e9;
 constexpr uint32_t kNextHotQuarter = 1;
 constexpr double kNothingMoves = 1.0 / 3;  // so much of the time is enough
 
-constexpr std::pair<RowKind, std::string_view> kNames[] = {
+constexpr std::pair<RowKind, std::string_view> kRowNames[] = {
     {RowKind::kAllFast, "all fast"}, {RowKind::kAllFar, "all far"},
     {RowKind::kByHand, "by hand"},   {RowKind::kFirstTouch, "first touch"},
     {RowKind::kKernel, "kernel"},    {RowKind::kTierpilot, "tierpilot"}};
@@ -147,13 +147,13 @@ Status record_phases(RowKind kind, const RowOptions& options, Stage& stage, Chil
 }  // namespace
 
 std::string_view row_name(RowKind kind) {
-  for (const auto& [known, name] : kNames)
+  for (const auto& [known, name] : kRowNames)
     if (known == kind) return name;
   return "unknown";
 }
 
 std::optional<RowKind> row_from_name(std::string_view name) {
-  for (const auto& [kind, known] : kNames)
+  for (const auto& [kind, known] : kRowNames)
     if (known == name) return kind;
   return {};
 }

@@ -1,4 +1,5 @@
 #include "tests/bench/placement/summary.h"
+#include "tests/bench/placement/program_parts.h"
 
 #include <algorithm>
 #include <functional>
@@ -13,7 +14,6 @@ using nlohmann::ordered_json;
 
 constexpr double kSteadyShare = 0.4;  // the last part of a phase
 constexpr double kArrived = 0.9;      // of the hot set in fast memory: it has followed
-constexpr uint64_t kPageBytes = 4096;
 
 using Values = std::vector<double>;
 

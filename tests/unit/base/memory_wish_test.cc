@@ -5,20 +5,20 @@
 namespace tierpilot {
 namespace {
 
-using Kind = MemoryWish::Kind;
+using WishKind = MemoryWish::Kind;
 
 TEST(MemoryWish, KnowsTheFourForms) {
-  EXPECT_EQ(parse_memory_wish("")->kind, Kind::kNone);
-  EXPECT_EQ(parse_memory_wish("fast")->kind, Kind::kFast);
-  EXPECT_EQ(parse_memory_wish("slow")->kind, Kind::kSlow);
+  EXPECT_EQ(parse_memory_wish("")->kind, WishKind::kNone);
+  EXPECT_EQ(parse_memory_wish("fast")->kind, WishKind::kFast);
+  EXPECT_EQ(parse_memory_wish("slow")->kind, WishKind::kSlow);
   const auto interleave = parse_memory_wish("interleave:3,1");
   ASSERT_TRUE(interleave);
-  EXPECT_EQ(interleave->kind, Kind::kInterleave);
+  EXPECT_EQ(interleave->kind, WishKind::kInterleave);
   EXPECT_EQ(interleave->fast_weight, 3u);
   EXPECT_EQ(interleave->slow_weight, 1u);
   const auto heap = parse_memory_wish("heap:1,255");
   ASSERT_TRUE(heap);
-  EXPECT_EQ(heap->kind, Kind::kHeap);
+  EXPECT_EQ(heap->kind, WishKind::kHeap);
   EXPECT_EQ(heap->slow_weight, 255u);
 }
 

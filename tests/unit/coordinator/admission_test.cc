@@ -1,4 +1,5 @@
 #include "coordinator/core/queue/admission.h"
+#include "base/bytes.h"
 
 #include <gmock/gmock.h>
 
@@ -135,7 +136,6 @@ TEST_F(Admission, OneNodeMustHaveAllOfIt) {
 }
 
 TEST_F(Admission, RoomForSwappingIsInWholeMiBAndNoMoreThanANodeOffers) {
-  constexpr uint64_t kMiB = 1 << 20, kGiB = 1 << 30;
   auto task = spec();
   task.swap_room_bytes = kGiB;
   EXPECT_THAT(refused({task}).message,

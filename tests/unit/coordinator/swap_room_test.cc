@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "base/bytes.h"
 #include "coordinator/core/decisions/shortlist.h"
 #include "model/swap_room.h"
 #include "tests/unit/coordinator/gangs/gang_fixture.h"
@@ -13,8 +14,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-constexpr uint64_t kGiB = uint64_t{1} << 30;
 
 // Nodes have two units each, and no backlog.
 class SwapRoomTest : public Gangs {

@@ -8,13 +8,13 @@
 #include <fstream>
 #include <memory>
 
+#include "base/bytes.h"
 #include "daemon/agent/paging/paging_worker.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/unit/memory/fake_pages.h"
 
 namespace tierpilot::agent {
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kFakeBase = 0x7f00'0000'0000;
 
 // What the fake trackers of a machine share.

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <thread>
 
+#include "base/bytes.h"
 #include "daemon/agent/calibration/swap_order.h"
 #include "daemon/agent/tasks/whose_fault.h"
 #include "tests/support/scratch_directory.h"
@@ -23,7 +24,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr AttemptId kFirst{1, 1}, kSecond{2, 1}, kThird{3, 1};
 
 SwapTierWords tier(const std::string& words) {

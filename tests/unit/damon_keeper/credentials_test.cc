@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr uint64_t kTrace = uint64_t{1} << CAP_SYS_PTRACE;
+constexpr uint64_t kMayTrace = uint64_t{1} << CAP_SYS_PTRACE;
 
 Credentials user(uid_t uid) {
   return {.uids = {uid, uid, uid},
@@ -36,7 +36,7 @@ TEST(Credentials, OthersNeedTheCapability) {
   EXPECT_FALSE(may_watch(user(1000), user(0)));
   EXPECT_FALSE(may_watch(user(0), user(1000))) << "root without capabilities is a user as others";
   auto tracer = user(1000);
-  tracer.permitted = tracer.effective = kTrace;
+  tracer.permitted = tracer.effective = kMayTrace;
   EXPECT_TRUE(may_watch(tracer, user(0)));
   EXPECT_TRUE(may_trace_all(tracer));
 }
@@ -55,7 +55,7 @@ TEST(Credentials, CapabilitiesOfAnotherUserNamespaceCountForNothing) {
 
 TEST(Credentials, APermittedCapabilityThatIsNotRaisedCountsForNothing) {
   auto lowered = user(1000);
-  lowered.permitted = kTrace;
+  lowered.permitted = kMayTrace;
   EXPECT_FALSE(may_trace_all(lowered));
 }
 
@@ -85,12 +85,12 @@ struct CredentialsOfProc : ::testing::Test {
 };
 
 TEST_F(CredentialsOfProc, AreRead) {
-  write_proc_entry(sysroot, 42, {.uid = 7, .gid = 8, .capabilities = kTrace, .start_ticks = 99});
+  write_proc_entry(sysroot, 42, {.uid = 7, .gid = 8, .capabilities = kMayTrace, .start_ticks = 99});
   const auto found = read_credentials(sysroot, 42).value();
   EXPECT_EQ(found.uids, (std::array<uid_t, 3>{7, 7, 7}));
   EXPECT_EQ(found.gids, (std::array<gid_t, 3>{8, 8, 8}));
-  EXPECT_EQ(found.permitted, kTrace);
-  EXPECT_EQ(found.effective, kTrace);
+  EXPECT_EQ(found.permitted, kMayTrace);
+  EXPECT_EQ(found.effective, kMayTrace);
   EXPECT_EQ(found.start_ticks, 99U);
   EXPECT_EQ(found.owner, ::getuid());
   EXPECT_TRUE(found.initial_user_namespace);
@@ -174,9 +174,9 @@ TEST_F(CredentialsOfPeer, HaveNoCapabilitiesOfAProgramsFile) {
   (void)of({});
   const auto folder = sysroot.resolve(fmt::format("/proc/{}", ::getpid()));
   ASSERT_EQ(::chown(folder.c_str(), 1, 1), 0);
-  EXPECT_FALSE(may_trace_all(of({.capabilities = kTrace})));
+  EXPECT_FALSE(may_trace_all(of({.capabilities = kMayTrace})));
   ASSERT_EQ(::chown(folder.c_str(), 0, 0), 0);
-  EXPECT_TRUE(may_trace_all(of({.capabilities = kTrace})) || of({}).start_ticks == 0)
+  EXPECT_TRUE(may_trace_all(of({.capabilities = kMayTrace})) || of({}).start_ticks == 0)
       << "without SO_PEERPIDFD nothing is looked up";
 }
 

@@ -1,4 +1,5 @@
 #include "daemon/memory/heat/heat_map.h"
+#include "base/bytes.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +8,6 @@
 namespace tierpilot {
 namespace {
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kBase = 0x7f00'0000'0000;
 
 float heat_at(const HeatMap& map, uint64_t address) {

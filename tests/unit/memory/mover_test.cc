@@ -6,13 +6,13 @@
 
 #include <cstring>
 
+#include "base/bytes.h"
 #include "daemon/memory/heat/access.h"
 #include "tests/unit/memory/fake_pages.h"
 
 namespace tierpilot {
 namespace {
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kBase = 0x7f00'0000'0000;
 
 struct MoverTest : ::testing::Test {

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <thread>
 
+#include "base/bytes.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/unit/memory/fake_pages.h"
 
@@ -17,7 +18,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kBase = 0x7f00'0000'0000;
 constexpr uint64_t kSize = 64 * kMiB;
 

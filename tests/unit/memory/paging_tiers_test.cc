@@ -3,12 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include "base/bytes.h"
 #include "daemon/memory/loop/loaded_latency.h"
 
 namespace tierpilot {
 namespace {
-
-constexpr uint64_t kMiB = 1 << 20;
 
 TEST(LoadedLatency, IsMeasuredWhereThereIsMemoryAndExplainedWhereNot) {
   std::vector<PagingTier> tiers{{.name = "here", .nodes = {0}}, {.name = "nowhere", .nodes = {60}}};

@@ -16,12 +16,10 @@
 #include <mutex>
 #include <thread>
 
+#include "base/bytes.h"
 #include "daemon/memory/pool/pool.h"
 
 namespace tierpilot {
-
-constexpr uint64_t kKiB = 1024;
-constexpr uint64_t kMiB = 1024 * kKiB;
 
 inline std::string make_folder(const std::string& parent) {
   std::string path = parent + "/tierpilot-test-XXXXXX";

@@ -10,14 +10,12 @@
 #include "daemon/probe/memory/memory.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/unit/probe/emulated_processor.h"
+#include "tests/unit/probe/first_node.h"
 
 namespace tierpilot {
 namespace {
 
 using namespace std::chrono_literals;
-
-const TierSpec kNode0{
-    .name = "dram0", .kind = "dram", .numa_node = 0, .capacity_bytes = 4ULL << 30};
 
 TierSpec directory_tier(const std::string& path) {
   return {.name = "directory0", .kind = "directory", .directory = path};

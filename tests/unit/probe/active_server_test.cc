@@ -11,14 +11,13 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/probe/active/json.h"
+#include "tests/unit/probe/first_node.h"
 
 namespace tierpilot {
 namespace {
 
 using namespace std::chrono_literals;
 
-const TierSpec kNode0{
-    .name = "dram0", .kind = "dram", .numa_node = 0, .capacity_bytes = 4ULL << 30};
 const ProbeOptions kQuick{
     .rounds = 2, .eviction = false, .timeout = 30s, .node_footprint_bytes = 8 << 20};
 

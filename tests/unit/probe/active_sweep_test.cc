@@ -12,14 +12,13 @@
 #include "daemon/probe/active/observation.h"
 #include "daemon/probe/memory/memory.h"
 #include "tests/support/scratch_directory.h"
+#include "tests/unit/probe/first_node.h"
 
 namespace tierpilot {
 namespace {
 
 using namespace std::chrono_literals;
 
-const TierSpec kNode0{
-    .name = "dram0", .kind = "dram", .numa_node = 0, .capacity_bytes = 4ULL << 30};
 const ProbeOptions kSmall{
     .rounds = 2, .timeout = 60s, .node_footprint_bytes = 16 << 20, .transfer_bytes = 2 << 20};
 

@@ -7,7 +7,7 @@
 namespace tierpilot::sim {
 namespace {
 
-constexpr double kTolerance = 1e-6;
+constexpr double kTolerance_s = 1e-6;
 
 // Node 0 holds one dataset of 20 MB, which the nodes from 1 on ask for at the same time.
 struct Rush {
@@ -37,23 +37,23 @@ double mean(const std::vector<double>& values) {
 
 TEST(Fetching, OnlySoManyReadFromANodeAtATime) {
   const auto waits_s = Rush(2, 1).sorted_waits_s();
-  EXPECT_NEAR(waits_s[0], 0.020, kTolerance) << "alone, and not at half the speed";
-  EXPECT_NEAR(waits_s[1], 0.040, kTolerance);
-  for (const double wait_s : Rush(2, 2).sorted_waits_s()) EXPECT_NEAR(wait_s, 0.040, kTolerance);
+  EXPECT_NEAR(waits_s[0], 0.020, kTolerance_s) << "alone, and not at half the speed";
+  EXPECT_NEAR(waits_s[1], 0.040, kTolerance_s);
+  for (const double wait_s : Rush(2, 2).sorted_waits_s()) EXPECT_NEAR(wait_s, 0.040, kTolerance_s);
 }
 
 TEST(Fetching, WhoWaitsGoesOnToTheCopyThatHasComeToBe) {
   const auto waits_s = Rush(3, 1).sorted_waits_s();
-  EXPECT_NEAR(waits_s[1], 0.040, kTolerance);
-  EXPECT_NEAR(waits_s[2], 0.040, kTolerance) << "from the first reader";
+  EXPECT_NEAR(waits_s[1], 0.040, kTolerance_s);
+  EXPECT_NEAR(waits_s[2], 0.040, kTolerance_s) << "from the first reader";
 }
 
 // 63 readers are served in some log2(64) rounds of 20 ms; all at once they would all take 1.26 s.
 TEST(Fetching, CopiesMultiplyWhenManyAskAtOnce) {
   const auto waits_s = Rush(63, 1).sorted_waits_s();
-  EXPECT_LE(waits_s.back(), 0.200 + kTolerance);
+  EXPECT_LE(waits_s.back(), 0.200 + kTolerance_s);
   const auto at_once_s = Rush(63, 64).sorted_waits_s();
-  EXPECT_NEAR(at_once_s.front(), 63 * 0.020, kTolerance);
+  EXPECT_NEAR(at_once_s.front(), 63 * 0.020, kTolerance_s);
   EXPECT_LT(mean(waits_s), mean(at_once_s) / 8);
 }
 
@@ -64,7 +64,7 @@ TEST(Fetching, AWritersCopyIsNoSource) {
   rush.tasks.add(0, 1, {{0}});
   rush.tasks.add(0, 1, {{0}});
   const auto waits_s = rush.sorted_waits_s();
-  EXPECT_NEAR(waits_s[2], 0.060, kTolerance) << "all three from node 0, one after the other";
+  EXPECT_NEAR(waits_s[2], 0.060, kTolerance_s) << "all three from node 0, one after the other";
 }
 
 // On node 1 a writer and a reader want it, and the reader stands in line behind the writer.
@@ -88,7 +88,7 @@ TEST(Fetching, EachSourceHasItsOwnLine) {
   auto cluster = plain_cluster(5);
   cluster.groups[0].readers = 1;
   const auto [result, log] = run(cluster, tasks.workload(), {2, 3, 4});
-  EXPECT_NEAR(log.times[2].wait_s, 0.020, kTolerance);
+  EXPECT_NEAR(log.times[2].wait_s, 0.020, kTolerance_s);
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ class RecordingLearner final : public Learner {
   int credit_ = 0;
 };
 
-Workload tasks_of_10_ms(int count) {
+Workload reading_tasks(int count) {
   WorkloadBuilder builder({kMB});
   for (int i = 0; i < count; ++i) builder.add(20 * i, 10, {{0, false}});
   return builder.workload();
@@ -71,7 +71,7 @@ TEST(LearnDuringRun, TellsEveryDecisionAndWhatCameOfIt) {
   const auto listener = learn_during_run(std::make_unique<RecordingLearner>(told));
   ScriptedPolicy policy({0, 1});
   const auto result =
-      simulate(plain_cluster(2), tasks_of_10_ms(40), policy, {.listener = listener.get()});
+      simulate(plain_cluster(2), reading_tasks(40), policy, {.listener = listener.get()});
   ASSERT_TRUE(result);
   EXPECT_EQ(unique(told.decided).size(), 40u);
   EXPECT_EQ(unique(told.served), unique(told.decided));
@@ -88,7 +88,7 @@ TEST(LearnDuringRun, AnAttemptThatAFailureEndedIsAnotherOneThanTheNext) {
   cluster.groups[0].node_failures = {.mean_between_s = 1, .mean_repair_s = 0.1};
   cluster.coordinator.max_attempts = 100;
   ScriptedPolicy policy({0, 1});
-  const auto result = simulate(cluster, tasks_of_10_ms(1000), policy, {.listener = listener.get()});
+  const auto result = simulate(cluster, reading_tasks(1000), policy, {.listener = listener.get()});
   ASSERT_TRUE(result);
   ASSERT_GT(result->restarts, 0u);
   EXPECT_EQ(unique(told.decided).size(), told.decided.size());
@@ -105,7 +105,7 @@ TEST(LearnDuringRun, UnderAGuardLearnsFromTheFallbacksDecisionsToo) {
   auto cluster = plain_cluster(1);
   cluster.groups.push_back(plain_nodes(1));
   cluster.groups.back().operations_per_s = 1e8;  // the fallback soon avoids it
-  const auto result = simulate(cluster, tasks_of_10_ms(400), guarded, {.listener = &guarded});
+  const auto result = simulate(cluster, reading_tasks(400), guarded, {.listener = &guarded});
   ASSERT_TRUE(result);
   EXPECT_EQ(told.decided.size(), 400u);
   EXPECT_EQ(told.finished.size(), 400u);

@@ -15,8 +15,8 @@ constexpr const char* kRivals[] = {"swap-all",   "vdnn",   "vdnn-all",   "capuch
                                    "checkpoint", "belady", "q-published"};
 constexpr Link kFast{.gb_per_s = 1e5}, kPcie{.gb_per_s = 12, .latency_ns = 10'000};
 
-Outcome outcome_of(const Graph& graph, std::string_view policy, double ratio,
-                   const Link& link = {}) {
+Outcome checked_outcome_of(const Graph& graph, std::string_view policy, double ratio,
+                           const Link& link = {}) {
   const auto budget = static_cast<int64_t>(ratio * static_cast<double>(baseline(graph).peak_bytes));
   const auto replayed = replay(graph, policy, {.limits = {.budget_bytes = budget, .link = link}});
   EXPECT_TRUE(replayed.has_value());
@@ -58,8 +58,8 @@ TEST(Rivals, StayWithinTheBudgetAndDoTheSameAgain) {
     for (const auto* rival : kRivals)
       for (const double ratio : {1.0, 0.7, 0.5, 0.3, 0.1})
         for (const auto& link : {Link{}, kFast, kPcie}) {
-          const auto once = outcome_of(graph, rival, ratio, link);
-          const auto again = outcome_of(graph, rival, ratio, link);
+          const auto once = checked_outcome_of(graph, rival, ratio, link);
+          const auto again = checked_outcome_of(graph, rival, ratio, link);
           EXPECT_EQ(once.done, again.done);
           EXPECT_EQ(once.clock_ns, again.clock_ns);
           EXPECT_EQ(once.reason, again.reason);
@@ -69,7 +69,7 @@ TEST(Rivals, StayWithinTheBudgetAndDoTheSameAgain) {
 
 TEST(Rivals, SayWhatATooSmallBudgetLacks) {
   for (const auto* rival : kRivals) {
-    const auto outcome = outcome_of(convolutions(20), rival, 0.05, kPcie);
+    const auto outcome = checked_outcome_of(convolutions(20), rival, 0.05, kPcie);
     EXPECT_FALSE(outcome.done) << rival;
     EXPECT_NE(outcome.reason.find("out of memory: "), std::string::npos) << outcome.reason;
     EXPECT_NE(outcome.reason.find(" needs "), std::string::npos) << outcome.reason;
@@ -78,7 +78,7 @@ TEST(Rivals, SayWhatATooSmallBudgetLacks) {
 
 TEST(Rivals, ThoseThatSwapAskForALink) {
   for (const auto* rival : {"swap-all", "vdnn", "vdnn-all", "q-published"}) {
-    const auto outcome = outcome_of(convolutions(20), rival, 0.5);
+    const auto outcome = checked_outcome_of(convolutions(20), rival, 0.5);
     EXPECT_FALSE(outcome.done) << rival;
     EXPECT_NE(outcome.reason.find("--bandwidth"), std::string::npos) << outcome.reason;
   }
@@ -86,7 +86,7 @@ TEST(Rivals, ThoseThatSwapAskForALink) {
 
 TEST(Rivals, EveryoneGetsThroughHalfThePeakOverAFastLink) {
   for (const auto* rival : {"swap-all", "vdnn-all", "capuchin", "belady", "q-published"}) {
-    const auto outcome = outcome_of(convolutions(40), rival, 0.5, kFast);
+    const auto outcome = checked_outcome_of(convolutions(40), rival, 0.5, kFast);
     ASSERT_TRUE(outcome.done) << rival << ": " << outcome.reason;
     EXPECT_GT(outcome.counts.swaps_in, 0) << rival;
     EXPECT_EQ(outcome.counts.recomputations, 0) << rival;
@@ -96,8 +96,8 @@ TEST(Rivals, EveryoneGetsThroughHalfThePeakOverAFastLink) {
 
 TEST(Rivals, VdnnSwapsInputsOfConvolutionsOnly) {
   const auto graph = convolutions(20);
-  const auto some = outcome_of(graph, "vdnn", 1, kFast);
-  const auto all = outcome_of(graph, "vdnn-all", 1, kFast);
+  const auto some = checked_outcome_of(graph, "vdnn", 1, kFast);
+  const auto all = checked_outcome_of(graph, "vdnn-all", 1, kFast);
   ASSERT_TRUE(some.done && all.done) << some.reason << all.reason;
   // The input is a constant, and what the last layer reads and makes is used again at once.
   EXPECT_EQ(some.counts.swaps_out, 9);
@@ -105,14 +105,14 @@ TEST(Rivals, VdnnSwapsInputsOfConvolutionsOnly) {
 }
 
 TEST(Rivals, VdnnSaysThatThereIsNoConvolution) {
-  const auto outcome = outcome_of(chain(10, 1), "vdnn", 1, kFast);
+  const auto outcome = checked_outcome_of(chain(10, 1), "vdnn", 1, kFast);
   EXPECT_FALSE(outcome.done);
   EXPECT_NE(outcome.reason.find("vdnn-all"), std::string::npos) << outcome.reason;
 }
 
 TEST(Rivals, CheckpointingRunsTheForwardPassAtMostOnceMore) {
   const auto graph = convolutions(64);
-  const auto outcome = outcome_of(graph, "checkpoint", 0.4);
+  const auto outcome = checked_outcome_of(graph, "checkpoint", 0.4);
   ASSERT_TRUE(outcome.done) << outcome.reason;
   EXPECT_GT(outcome.counts.recomputations, 0);
   EXPECT_LE(outcome.counts.recomputations, 64);
@@ -140,10 +140,10 @@ TEST(Rivals, CheckpointsStayThoughTheProgramLetsGoOfThem) {
     for (const auto& gone : args) ASSERT_TRUE(builder.release(gone));
   }
   const auto graph = builder.take("kept");
-  const auto outcome = outcome_of(graph, "checkpoint", 0.3);
+  const auto outcome = checked_outcome_of(graph, "checkpoint", 0.3);
   ASSERT_TRUE(outcome.done) << outcome.reason;
   EXPECT_LE(outcome.counts.recomputations, 2 * kLayers);
-  EXPECT_LE(outcome_of(graph, "swap", 0.3).clock_ns, outcome.clock_ns);
+  EXPECT_LE(checked_outcome_of(graph, "swap", 0.3).clock_ns, outcome.clock_ns);
 }
 
 TEST(Rivals, ThePlannerIsNotWorseThanCheckpointingOrCapuchin) {
@@ -151,40 +151,40 @@ TEST(Rivals, ThePlannerIsNotWorseThanCheckpointingOrCapuchin) {
     for (const double ratio : {0.7, 0.5, 0.35})
       for (const auto& link : {Link{}, kPcie})
         for (const auto* rival : {"checkpoint", "capuchin"}) {
-          const auto other = outcome_of(graph, rival, ratio, link);
+          const auto other = checked_outcome_of(graph, rival, ratio, link);
           if (!other.done) continue;
-          const auto own = outcome_of(graph, "swap", ratio, link);
+          const auto own = checked_outcome_of(graph, "swap", ratio, link);
           ASSERT_TRUE(own.done) << rival << " gets through at " << ratio;
           EXPECT_LE(own.clock_ns, other.clock_ns) << rival << " at " << ratio;
         }
 }
 
 TEST(Rivals, CheckpointingNeedsToKnowTheBackwardPass) {
-  const auto outcome = outcome_of(convolutions(10, false), "checkpoint", 1);
+  const auto outcome = checked_outcome_of(convolutions(10, false), "checkpoint", 1);
   EXPECT_FALSE(outcome.done);
   EXPECT_NE(outcome.reason.find("backward pass begins"), std::string::npos) << outcome.reason;
 }
 
 TEST(Rivals, CapuchinRecomputesWhereALinkIsSlow) {
   const auto graph = convolutions(40);
-  const auto slow = outcome_of(graph, "capuchin", 0.6, {.gb_per_s = 1e-3});
+  const auto slow = checked_outcome_of(graph, "capuchin", 0.6, {.gb_per_s = 1e-3});
   ASSERT_TRUE(slow.done) << slow.reason;
   EXPECT_GT(slow.counts.recomputations, 0);
-  const auto alone = outcome_of(graph, "capuchin", 0.6);
+  const auto alone = checked_outcome_of(graph, "capuchin", 0.6);
   ASSERT_TRUE(alone.done) << alone.reason;
   EXPECT_EQ(alone.counts.swaps_out, 0);
 }
 
 TEST(Rivals, CapuchinLeavesAloneWhatFits) {
-  const auto outcome = outcome_of(chain(30, 3), "capuchin", 1, kPcie);
+  const auto outcome = checked_outcome_of(chain(30, 3), "capuchin", 1, kPcie);
   ASSERT_TRUE(outcome.done) << outcome.reason;
   EXPECT_EQ(outcome.overhead(), 1);
 }
 
 TEST(Rivals, BeladyMovesNoMoreThanSwappingAll) {
   const auto graph = convolutions(40);
-  const auto belady = outcome_of(graph, "belady", 0.6, kFast);
-  const auto all = outcome_of(graph, "swap-all", 0.6, kFast);
+  const auto belady = checked_outcome_of(graph, "belady", 0.6, kFast);
+  const auto all = checked_outcome_of(graph, "swap-all", 0.6, kFast);
   ASSERT_TRUE(belady.done && all.done) << belady.reason << all.reason;
   EXPECT_LT(belady.counts.bytes_out, all.counts.bytes_out);
 }
@@ -192,8 +192,8 @@ TEST(Rivals, BeladyMovesNoMoreThanSwappingAll) {
 TEST(Rivals, ThePublishedTableIsNotWorseThanItsFirstPlan) {
   for (const uint64_t seed : {1, 2, 3}) {
     const auto graph = chain(30, seed);
-    const auto all = outcome_of(graph, "swap-all", 0.7, kPcie);
-    const auto learned = outcome_of(graph, "q-published", 0.7, kPcie);
+    const auto all = checked_outcome_of(graph, "swap-all", 0.7, kPcie);
+    const auto learned = checked_outcome_of(graph, "q-published", 0.7, kPcie);
     if (!all.done) continue;
     ASSERT_TRUE(learned.done) << learned.reason;
     EXPECT_LE(learned.clock_ns, all.clock_ns);

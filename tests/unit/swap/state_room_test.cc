@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kStates = 400;
 
-StepWithStates step_of(int64_t cost_ns, int64_t staying_bytes = 0) {
+StepWithStates states_step_of(int64_t cost_ns, int64_t staying_bytes = 0) {
   return {.cost_ns = cost_ns,
           .wait_ns = 100,
           .peak_bytes = 990,
@@ -40,13 +40,13 @@ StateRoom::Foretell by(Foretold& foretold) {
 TEST(StateRoom, WhatSavesMoreWaitsThanItCostsIsTriedAndStaysWhereItWasNoSlower) {
   Foretold cheap{{{0, 1000}, {kStates, 1050}}};
   StateRoom room;
-  EXPECT_FALSE(room.step_ended(step_of(1200), by(cheap)));
+  EXPECT_FALSE(room.step_ended(states_step_of(1200), by(cheap)));
   EXPECT_EQ(room.bytes(), 0) << "one step may be disturbed";
-  EXPECT_TRUE(room.step_ended(step_of(1180), by(cheap)));
+  EXPECT_TRUE(room.step_ended(states_step_of(1180), by(cheap)));
   EXPECT_EQ(room.bytes(), kStates) << "100 ns of waits for 50 ns";
   EXPECT_FALSE(room.decided());
-  EXPECT_FALSE(room.step_ended(step_of(1300, kStates), by(cheap)));
-  EXPECT_FALSE(room.step_ended(step_of(1185, kStates), by(cheap))) << "nothing changes";
+  EXPECT_FALSE(room.step_ended(states_step_of(1300, kStates), by(cheap)));
+  EXPECT_FALSE(room.step_ended(states_step_of(1185, kStates), by(cheap))) << "nothing changes";
   EXPECT_EQ(room.bytes(), StateRoom::kAll);
   EXPECT_TRUE(room.decided());
 }
@@ -54,12 +54,12 @@ TEST(StateRoom, WhatSavesMoreWaitsThanItCostsIsTriedAndStaysWhereItWasNoSlower) 
 TEST(StateRoom, WhatWasSlowerLeavesAgainForGood) {
   Foretold cheap{{{0, 1000}, {kStates, 1050}}};
   StateRoom room;
-  for (int i = 0; i < 2; ++i) room.step_ended(step_of(1200), by(cheap));
+  for (int i = 0; i < 2; ++i) room.step_ended(states_step_of(1200), by(cheap));
   EXPECT_EQ(room.bytes(), kStates);
-  EXPECT_FALSE(room.step_ended(step_of(1260, kStates), by(cheap)));
-  EXPECT_TRUE(room.step_ended(step_of(1240, kStates), by(cheap)));
+  EXPECT_FALSE(room.step_ended(states_step_of(1260, kStates), by(cheap)));
+  EXPECT_TRUE(room.step_ended(states_step_of(1240, kStates), by(cheap)));
   const int asked = cheap.asked;
-  for (int i = 0; i < 5; ++i) EXPECT_FALSE(room.step_ended(step_of(1200), by(cheap)));
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(room.step_ended(states_step_of(1200), by(cheap)));
   EXPECT_EQ(room.bytes(), 0);
   EXPECT_EQ(cheap.asked, asked) << "no second try";
 }
@@ -68,9 +68,9 @@ TEST(StateRoom, APartStaysWhereAllWouldNotFitOrCostMore) {
   Foretold half{{{0, 1000}, {kStates / 2, 1020}}},
       dear{{{0, 1000}, {kStates / 4, 1010}, {kStates, 1090}}};
   StateRoom first, second;
-  for (int i = 0; i < 2; ++i) first.step_ended(step_of(1200), by(half));
+  for (int i = 0; i < 2; ++i) first.step_ended(states_step_of(1200), by(half));
   EXPECT_EQ(first.bytes(), kStates / 2);
-  for (int i = 0; i < 2; ++i) second.step_ended(step_of(1200), by(dear));
+  for (int i = 0; i < 2; ++i) second.step_ended(states_step_of(1200), by(dear));
   EXPECT_EQ(second.bytes(), kStates / 4) << "15 ns gained; 10 with all of them";
 }
 
@@ -78,7 +78,7 @@ TEST(StateRoom, NothingStaysWhereItCostsMoreOrNothingIsForetold) {
   Foretold dear{{{0, 1000}, {kStates, 1200}}}, nothing{};
   for (auto* foretold : {&dear, &nothing}) {
     StateRoom room;
-    for (int i = 0; i < 4; ++i) EXPECT_FALSE(room.step_ended(step_of(1200), by(*foretold)));
+    for (int i = 0; i < 4; ++i) EXPECT_FALSE(room.step_ended(states_step_of(1200), by(*foretold)));
     EXPECT_EQ(room.bytes(), 0);
     EXPECT_TRUE(room.decided());
   }
@@ -87,7 +87,7 @@ TEST(StateRoom, NothingStaysWhereItCostsMoreOrNothingIsForetold) {
 TEST(StateRoom, WhereAllFitBesideTheMostOfASettledStepAllStay) {
   Foretold nothing{};
   StateRoom room;
-  auto step = step_of(1200);
+  auto step = states_step_of(1200);
   step.peak_bytes = 601;
   room.step_ended(step, by(nothing));
   EXPECT_EQ(room.bytes(), 0) << "one too many";
@@ -108,7 +108,7 @@ TEST(StateRoom, WhereAllFitBesideTheMostOfASettledStepAllStay) {
 TEST(StateRoom, WhatDidNotFitAfterAllIsTriedAgainAfterManySteps) {
   Foretold nothing{};
   StateRoom room;
-  auto roomy = step_of(1200), over = step_of(1200, kStates);
+  auto roomy = states_step_of(1200), over = states_step_of(1200, kStates);
   roomy.peak_bytes = 600;
   over.fits = false, over.settled = false;
   for (int i = 0; i < 2; ++i) room.step_ended(roomy, by(nothing));
@@ -128,7 +128,7 @@ TEST(StateRoom, WhatDidNotFitAfterAllIsTriedAgainAfterManySteps) {
 // Several passes that add up to one step of the optimiser.
 TEST(StateRoom, StepsWithoutAnUpdateTellNothing) {
   Foretold cheap{{{0, 1000}, {kStates, 1050}}};
-  auto pass = step_of(600), update = step_of(1200);
+  auto pass = states_step_of(600), update = states_step_of(1200);
   pass.updated = false, pass.wait_ns = 0, pass.least_away_bytes = kStates;
   StateRoom weighed, in_vain;
   for (int i = 0; i < 2; ++i)
@@ -143,8 +143,8 @@ TEST(StateRoom, StepsWithoutAnUpdateTellNothing) {
 TEST(StateRoom, AStepThatDoesNotFitLetsAllLeave) {
   Foretold cheap{{{0, 1000}, {kStates, 1050}}};
   StateRoom room;
-  for (int i = 0; i < 2; ++i) room.step_ended(step_of(1200), by(cheap));
-  auto step = step_of(1100, kStates);
+  for (int i = 0; i < 2; ++i) room.step_ended(states_step_of(1200), by(cheap));
+  auto step = states_step_of(1100, kStates);
   step.fits = false, step.settled = false;
   EXPECT_TRUE(room.step_ended(step, by(cheap)));
   EXPECT_EQ(room.bytes(), 0);
@@ -154,7 +154,7 @@ TEST(StateRoom, AStepThatDoesNotFitLetsAllLeave) {
 // One large parameter's: they are all there when it is updated, whatever was away before.
 TEST(StateRoom, WhatLeavesInVainStays) {
   Foretold nothing{};
-  auto step = step_of(1200);
+  auto step = states_step_of(1200);
   step.peak_bytes = 1500, step.fits = false, step.settled = false;
   step.passes_peak_bytes = 1100, step.least_away_bytes = 0;
   StateRoom room;
@@ -174,7 +174,7 @@ TEST(StateRoom, WhatLeavesInVainStays) {
 
 TEST(StateRoom, WhatMakesRoomLeaves) {
   Foretold nothing{};
-  auto step = step_of(1200);
+  auto step = states_step_of(1200);
   step.peak_bytes = 1500, step.fits = false, step.settled = false;
   for (const auto& [passes_bytes, away_bytes] :
        {std::pair{1101, 0}, std::pair{900, 26}, std::pair{0, 0}}) {
@@ -189,7 +189,8 @@ TEST(StateRoom, WhatAnotherRunFoundIsNotTriedAgain) {
   Foretold cheap{{{0, 1000}, {kStates, 1050}}};
   StateRoom room;
   room.restore(kStates / 2);
-  for (int i = 0; i < 4; ++i) EXPECT_FALSE(room.step_ended(step_of(1200, kStates / 2), by(cheap)));
+  for (int i = 0; i < 4; ++i)
+    EXPECT_FALSE(room.step_ended(states_step_of(1200, kStates / 2), by(cheap)));
   EXPECT_EQ(room.bytes(), kStates / 2);
 }
 
@@ -198,11 +199,11 @@ TEST(StateRoom, WhatAnotherRunFoundIsLeftWhereItDoesNotFit) {
   Foretold cheap{{{0, 1000}, {kStates, 1050}}};
   StateRoom room;
   room.restore(StateRoom::kAll);
-  auto over = step_of(1200, kStates);
+  auto over = states_step_of(1200, kStates);
   over.fits = false;
   EXPECT_TRUE(room.step_ended(over, by(cheap)));
   EXPECT_EQ(room.bytes(), 0);
-  for (int i = 0; i < 2; ++i) room.step_ended(step_of(1200), by(cheap));
+  for (int i = 0; i < 2; ++i) room.step_ended(states_step_of(1200), by(cheap));
   EXPECT_EQ(room.bytes(), kStates) << "it is weighed as by who knows nothing";
 }
 

@@ -8,13 +8,12 @@
 #include <sstream>
 #include <thread>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "tests/unit/exec/harness.h"
 
 namespace tierpilot {
 namespace {
-
-constexpr uint64_t kMiB = 1 << 20;
 
 int64_t figure(const std::string& text, const std::string& key) {
   std::istringstream words(text);

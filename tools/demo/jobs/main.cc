@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "base/bytes.h"
 #include "tools/cluster/program.h"
 #include "tools/demo/jobs/fake_gpus.h"
 #include "tools/demo/jobs/gang_report.h"
@@ -21,7 +22,6 @@
 namespace tierpilot::demo {
 namespace {
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr size_t kNodes = 3;
 constexpr uint32_t kUnits = 2;  // of each node
 constexpr int64_t kLeaseMs = 3'000;

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "base/bytes.h"
 #include "policies/quality/allocator.h"
 #include "tools/cluster/program.h"
 #include "tools/demo/demo_cluster.h"
@@ -24,7 +25,6 @@
 namespace tierpilot::demo {
 namespace {
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr uint32_t kUnitsPerCpu = 20;  // so that shares of a core are whole units
 constexpr int64_t kLeaseMs = 3'000;    // reports come three times in it
 

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "policies/sharing/card/card_reader.h"
 #include "policies/sharing/live/share_policy.h"
@@ -27,7 +28,6 @@
 namespace tierpilot::demo {
 namespace {
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr int64_t kLeaseMs = 3'000;   // reports come three times in it
 constexpr double kPythonStart_s = 4;  // which no model card tells of
 

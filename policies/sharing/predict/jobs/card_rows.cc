@@ -1,4 +1,5 @@
 #include "policies/sharing/predict/jobs/card_rows.h"
+#include "policies/sharing/predict/mebibyte.h"
 
 #include <cmath>
 #include <set>
@@ -131,7 +132,6 @@ const std::vector<WorkPart>& work_parts() {
 }
 
 Row memory_row(const ModelCard& card) {
-  constexpr double kMib = 1 << 20;
   const auto made = [&](const char* kind) { return 4 * use_of(card, kind).output_sum / kMib; };
   const auto taken = [&](const char* kind) { return 4 * use_of(card, kind).input_sum / kMib; };
   const int states = optimizer_states(optimizer_name(card));

@@ -10,11 +10,11 @@
 #include "base/statistics.h"
 #include "policies/sharing/predict/jobs/card_rows.h"
 #include "policies/sharing/predict/jobs/job_model.h"
+#include "policies/sharing/predict/mebibyte.h"
 
 namespace tierpilot::sharing {
 namespace {
 
-constexpr double kMib = 1 << 20;
 constexpr double kLeastMs = 1e-4;
 constexpr double kMostLog = 30;  // of milliseconds and MiB: no machine has more
 // Columns are milliseconds at a GPU's most, so that a weight of one is a sane one.

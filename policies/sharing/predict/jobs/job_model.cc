@@ -6,11 +6,11 @@
 
 #include "base/statistics.h"
 #include "policies/sharing/predict/jobs/card_rows.h"
+#include "policies/sharing/predict/mebibyte.h"
 
 namespace tierpilot::sharing {
 namespace {
 
-constexpr double kMib = 1 << 20;
 constexpr CostSettings kSettings{.penalty = 3e-4};
 
 Row joined(Row first, const Row& second) {

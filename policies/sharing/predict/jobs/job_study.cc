@@ -10,13 +10,13 @@
 #include "policies/sharing/predict/job_predictor.h"
 #include "policies/sharing/predict/jobs/job_model.h"
 #include "policies/sharing/predict/jobs/job_rivals.h"
+#include "policies/sharing/predict/mebibyte.h"
 
 namespace tierpilot::sharing {
 namespace {
 
 constexpr double kUtilisationGoal = 0.154;  // Horus (Yeung et al., TPDS 2022), on unseen networks
 constexpr double kRunGoal = 0.25;
-constexpr double kMib = 1 << 20;
 
 using Rows = std::vector<MeasuredTraining>;
 

@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "policies/sharing/predict/jobs/job_model.h"
+#include "policies/sharing/predict/mebibyte.h"
 
 namespace tierpilot::sharing {
 namespace {
 
 constexpr double kUseQuantile = 0.95, kMemoryQuantile = 0.995;
-constexpr double kMib = 1 << 20;
 constexpr double kMost = 30;  // of logarithms: no machine has more
 // A little use is off by as much as this is, since drivers tell whole percents.
 constexpr double kGrainMilli = 20;

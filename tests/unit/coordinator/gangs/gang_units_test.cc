@@ -35,7 +35,9 @@ TEST_F(Gangs, KeepAwayFromUnitsThatFailAndAreForgivenWhatIsTheirOwnFault) {
   for (const auto& [unit, rate] : rates) {
     EXPECT_LE(rate.low, rate.mean);
     EXPECT_GE(rate.high, rate.mean);
-    if (unit != first) EXPECT_LT(rate.mean, rates.at(first).mean) << unit;
+    if (unit != first) {
+      EXPECT_LT(rate.mean, rates.at(first).mean) << unit;
+    }
   }
   const auto second = killed_on_unit();
   EXPECT_NE(second, first);

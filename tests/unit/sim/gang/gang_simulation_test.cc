@@ -9,7 +9,7 @@
 namespace tierpilot::gang {
 namespace {
 
-constexpr uint32_t kSpreadsWell = 1;  // a network as fast on two nodes
+constexpr uint32_t kWideNetwork = 1;  // a network as fast on two nodes
 
 // Four units on two nodes, and failures as told.
 GangScene small_scene(std::vector<Job> jobs, std::vector<std::vector<double>> times_h) {
@@ -28,7 +28,7 @@ GangResult run(const GangScene& scene, const char* placer) {
 
 TEST(GangSimulation, WithoutFailuresAJobTakesItsWork) {
   const auto result =
-      run(small_scene({{.units = 2, .work_h = 5, .network = kSpreadsWell}}, {{}, {}, {}, {}}),
+      run(small_scene({{.units = 2, .work_h = 5, .network = kWideNetwork}}, {{}, {}, {}, {}}),
           "first-fit");
   EXPECT_NEAR(result.makespan_h, 5, 1e-9);
   EXPECT_EQ(result.restarts, 0U);
@@ -36,14 +36,14 @@ TEST(GangSimulation, WithoutFailuresAJobTakesItsWork) {
 }
 
 TEST(GangSimulation, AFailureEndsTheGangAndCostsTheRestart) {
-  auto scene = small_scene({{.units = 2, .work_h = 5, .network = kSpreadsWell}}, {{2}, {}, {}, {}});
+  auto scene = small_scene({{.units = 2, .work_h = 5, .network = kWideNetwork}}, {{2}, {}, {}, {}});
   const auto result = run(scene, "first-fit");
   EXPECT_EQ(result.restarts, 1U);
   EXPECT_NEAR(result.makespan_h, 5 + scene.costs.restart_h, 0.01);
 }
 
 TEST(GangSimulation, WhatWasDoneSinceTheLastCheckpointIsLost) {
-  auto scene = small_scene({{.units = 2, .work_h = 5, .network = kSpreadsWell}}, {{2}, {}, {}, {}});
+  auto scene = small_scene({{.units = 2, .work_h = 5, .network = kWideNetwork}}, {{2}, {}, {}, {}});
   scene.costs.checkpoint_h = 100;  // the first would come after the failure
   const auto result = run(scene, "first-fit");
   EXPECT_NEAR(result.lost_unit_h, 2 * 2, 1e-9);
@@ -51,7 +51,7 @@ TEST(GangSimulation, WhatWasDoneSinceTheLastCheckpointIsLost) {
 
 TEST(GangSimulation, TheClairvoyantAvoidsWhatWillFail) {
   const auto scene =
-      small_scene({{.units = 2, .work_h = 5, .network = kSpreadsWell}}, {{2}, {3}, {}, {}});
+      small_scene({{.units = 2, .work_h = 5, .network = kWideNetwork}}, {{2}, {3}, {}, {}});
   EXPECT_GT(run(scene, "first-fit").restarts, 0U);
   EXPECT_EQ(run(scene, "clairvoyant").restarts, 0U);
 }

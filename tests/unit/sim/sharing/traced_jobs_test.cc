@@ -10,7 +10,7 @@
 namespace tierpilot::sharing {
 namespace {
 
-const std::filesystem::path kTraces = TRACES;
+const std::filesystem::path kTraceDir = TRACES;
 
 JobSource source_of(uint32_t jobs, uint32_t gpus = 1, uint32_t asked_milli = kWholeUnit) {
   JobSource source;
@@ -194,11 +194,11 @@ TEST(TracedJobs, SharesKeepMorePromisesThanWholeUnitsOnListsOfPods) {
 }
 
 TEST(TracedJobs, PublishedTracesAreRead) {
-  const auto pods = kTraces / "openb_pod_list_default.csv";
-  const auto philly = kTraces / "philly_until_2017-10-26.csv";
+  const auto pods = kTraceDir / "openb_pod_list_default.csv";
+  const auto philly = kTraceDir / "philly_until_2017-10-26.csv";
   for (const auto& path : {pods, philly})
     if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not here";
-  const auto list = read_pods(pods, kTraces / "openb_node_list_gpu_node.csv");
+  const auto list = read_pods(pods, kTraceDir / "openb_node_list_gpu_node.csv");
   ASSERT_TRUE(list) << list.error().message;
   const auto openb = jobs_of_pods(*list, "pods");
   ASSERT_TRUE(openb) << openb.error().message;

@@ -8,8 +8,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 
-constexpr const char* kHeader = R"({"schema":"tierpilot-history","version":1})"
-                                "\n";
+constexpr const char* kHistoryHeader = R"({"schema":"tierpilot-history","version":1})"
+                                       "\n";
 
 class History : public TraceTest {
  protected:
@@ -17,7 +17,7 @@ class History : public TraceTest {
 };
 
 TEST_F(History, TasksAndTheirDatasets) {
-  const auto trace = read(std::string(kHeader) + R"(
+  const auto trace = read(std::string(kHistoryHeader) + R"(
 {"dataset":"genes","bytes":4096}
 {"task":2,"state":"succeeded","user":"eve","submitted_ms":1700000001500,"wall_ns":2500000000,"units":3,"memory_bytes":64,"uses":[{"dataset":"genes","write":true}]}
 {"task":1,"state":"failed","user":"bob","submitted_ms":1700000000000,"started_ms":1700000001000,"finished_ms":1700000004000,"wall_ns":null,"units":1,"uses":[]}
@@ -38,7 +38,7 @@ TEST_F(History, TasksAndTheirDatasets) {
 }
 
 TEST_F(History, AGangCountsAsAWholeAndItsRanksAreMadeOfIt) {
-  const auto trace = read(std::string(kHeader) + R"(
+  const auto trace = read(std::string(kHistoryHeader) + R"(
 {"dataset":"a","bytes":100}
 {"task":1,"submitted_ms":1000,"started_ms":2000,"finished_ms":9000,"wall_ns":null,"units":2,"gang":{"ranks":3,"units_per_rank":1,"engine":"gpu","restarts":0},"uses":[{"dataset":"a","write":true}]}
 {"task":2,"submitted_ms":1000,"wall_ns":7000000000,"units":2,"rank_of":1,"rank":0}
@@ -70,7 +70,7 @@ TEST_F(History, AGangCountsAsAWholeAndItsRanksAreMadeOfIt) {
 }
 
 TEST_F(History, ARemovedDatasetIsAsLargeAsWhatWasServed) {
-  const auto trace = read(std::string(kHeader) + R"(
+  const auto trace = read(std::string(kHistoryHeader) + R"(
 {"dataset":"a","bytes":100}
 {"dataset":"gone","bytes":null,"bytes_unavailable":"removed"}
 {"task":1,"submitted_ms":1,"wall_ns":1000,"served_bytes":350,"uses":[{"dataset":"a"},{"dataset":"gone"}]}
@@ -84,7 +84,7 @@ TEST_F(History, ARemovedDatasetIsAsLargeAsWhatWasServed) {
 }
 
 TEST_F(History, UsesThatAreNoneAreSkipped) {
-  const auto trace = read(std::string(kHeader) + R"(
+  const auto trace = read(std::string(kHistoryHeader) + R"(
 {"dataset":"a","bytes":100}
 {"task":1,"submitted_ms":1,"wall_ns":1000,"uses":"a"}
 {"task":2,"submitted_ms":1,"wall_ns":1000,"uses":[{"dataset":5}]}
@@ -98,7 +98,7 @@ TEST_F(History, UsesThatAreNoneAreSkipped) {
 }
 
 TEST_F(History, WhatDidNotRunIsSkipped) {
-  const auto trace = read(std::string(kHeader) + R"(
+  const auto trace = read(std::string(kHistoryHeader) + R"(
 {"task":1,"submitted_ms":1,"wall_ns":1000}
 {"task":2,"state":"queued","submitted_ms":1,"started_ms":null,"finished_ms":null}
 {"task":3,"submitted_ms":-5,"wall_ns":1000}
@@ -121,12 +121,12 @@ TEST_F(History, OtherFilesAndVersionsAreRefused) {
   EXPECT_THAT(read("a,b\n1,2\n").error().message, HasSubstr("this is no history"));
   EXPECT_THAT(read(R"({"schema":"tierpilot-history","version":2})").error().message,
               HasSubstr("another version"));
-  EXPECT_THAT(read(kHeader).error().message, HasSubstr("none of its 0 rows"));
+  EXPECT_THAT(read(kHistoryHeader).error().message, HasSubstr("none of its 0 rows"));
 }
 
 TEST_F(History, DeepNestingIsNotACrash) {
   const auto deep = std::string(400'000, '[') + std::string(400'000, ']');
-  const auto trace = read(kHeader + std::string(500'000, '[') + "\n" +
+  const auto trace = read(kHistoryHeader + std::string(500'000, '[') + "\n" +
                           R"({"task":1,"submitted_ms":1,"wall_ns":1000,"uses":)" + deep + "}\n" +
                           R"({"task":2,"submitted_ms":)" + deep + R"(,"wall_ns":1000})" + "\n" +
                           R"({"task":3,"submitted_ms":1,"wall_ns":1000})" + "\n");

@@ -13,11 +13,11 @@ constexpr int kRounds = 200;
 constexpr const char* kPhilly =
     "timestamp,duration,num_gpus,gpu_time,cluster\n2017-09-04 10:30:41,582.0,8,4656.0,7f04ca\n"
     "\"2017-09-04 10:30:11\",60,1,60,6214e9\n1504521041,5e3,0.5,,x\n";
-constexpr const char* kPods =
+constexpr const char* kGoodPods =
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
     "deletion_time,scheduled_time\na,12500,1024,1,460,,LS,Running,10,100,40\n"
     "b,1,0,4,1000,A10|T4,BE,Failed,20,30,20\n";
-constexpr const char* kNodes = "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,P100\n";
+constexpr const char* kGoodNodes = "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,P100\n";
 constexpr const char* kSwf =
     "; Version: 2\n1 100 7 60 4 55 1024 8 120 2048 1 3 2 9 1 1 -1 -1\n"
     "2 90 -1 30.5 -1 -1 -1 8 120 2048 1 -1 2 9 1 1 1 10\n";
@@ -119,14 +119,14 @@ TEST_F(Hostile, History) {
 }
 
 TEST_F(Hostile, Openb) {
-  const auto pods = file(kPods, "pods"), nodes = file(kNodes, "nodes");
+  const auto pods = file(kGoodPods, "pods"), nodes = file(kGoodNodes, "nodes");
   const auto trace_of = [](Result<OpenbTrace> both) -> Result<Trace> {
     if (!both) return tl::unexpected(both.error());
     return std::move(both->trace);
   };
-  try_all(kPods,
+  try_all(kGoodPods,
           [&](const std::string& path) { return trace_of(read_openb(path, nodes, options_)); });
-  try_all(kNodes,
+  try_all(kGoodNodes,
           [&](const std::string& path) { return trace_of(read_openb(pods, path, options_)); });
 }
 

@@ -8,7 +8,7 @@ using testing::HasSubstr;
 using testing::Pair;
 
 constexpr int64_t kSecond = 1'000'000'000;
-constexpr const char* kHeader = "timestamp,duration,num_gpus,gpu_time,cluster\n";
+constexpr const char* kPhillyHeader = "timestamp,duration,num_gpus,gpu_time,cluster\n";
 
 class Philly : public TraceTest {
  protected:
@@ -25,7 +25,7 @@ class Philly : public TraceTest {
 
 TEST_F(Philly, ARowIsATask) {
   options_.units_per_gpu = 6;
-  const auto trace = read(std::string(kHeader) +
+  const auto trace = read(std::string(kPhillyHeader) +
                           "2017-09-04 10:30:41,582.0,8,4656.0,7f04ca\n"
                           "2017-09-04 10:30:11,60,1,60,6214e9\n");
   const auto& tasks = trace.workload.tasks;
@@ -56,7 +56,7 @@ TEST_F(Philly, OtherOrdersNamesAndMissingColumns) {
 TEST_F(Philly, JobsWiderThanANodeCanBeGangs) {
   options_.max_gpus = 8;
   options_.wide_are_gangs = true;
-  const auto trace = read(std::string(kHeader) + "0,60,20,0,a\n1,60,8,0,a\n2,60,16,0,a\n");
+  const auto trace = read(std::string(kPhillyHeader) + "0,60,20,0,a\n1,60,8,0,a\n2,60,16,0,a\n");
   const auto& workload = trace.workload;
   ASSERT_EQ(workload.tasks.size(), 6u);
   ASSERT_EQ(workload.gangs.size(), 2u);
@@ -79,7 +79,7 @@ TEST_F(Philly, JobsWithoutGpuAndWithCpus) {
 }
 
 TEST_F(Philly, BadRowsAreSkippedAndCountedByReason) {
-  const auto trace = read(std::string(kHeader) +
+  const auto trace = read(std::string(kPhillyHeader) +
                           "10,5,1,5,a\n"
                           "11,-5,1,5,a\n"
                           "12,1e300,1,5,a\n"
@@ -99,14 +99,15 @@ TEST_F(Philly, BadRowsAreSkippedAndCountedByReason) {
 }
 
 TEST_F(Philly, NoTaskAtAllIsAnErrorWithTheFirstReason) {
-  EXPECT_THAT(error(std::string(kHeader) + "x,y,z\n"), HasSubstr(":2: column timestamp: 'x'"));
-  EXPECT_THAT(error(kHeader), HasSubstr("none of its 0 rows"));
+  EXPECT_THAT(error(std::string(kPhillyHeader) + "x,y,z\n"),
+              HasSubstr(":2: column timestamp: 'x'"));
+  EXPECT_THAT(error(kPhillyHeader), HasSubstr("none of its 0 rows"));
   EXPECT_THAT(error("a,b\n1,2\n"), HasSubstr("no column is called 'timestamp'"));
   EXPECT_THAT(error("timestamp,num_gpus\n1,2\n"), HasSubstr("no column is called 'duration'"));
 }
 
 TEST_F(Philly, APartOfTheTraceAtAnotherRate) {
-  std::string text = kHeader;
+  std::string text = kPhillyHeader;
   for (int i = 0; i < 10; ++i) text += std::to_string(1000 + 10 * i) + ",5,1,5,a\n";
   options_.from_ns = 20 * kSecond;
   options_.until_ns = 60 * kSecond;
@@ -127,7 +128,7 @@ TEST_F(Philly, APartOfTheTraceAtAnotherRate) {
 TEST_F(Philly, WideTasksAreSplitAndShareTheirData) {
   options_.max_gpus = 8;
   options_.datasets = DatasetModel{.shared_datasets = 0, .write = 1};
-  const auto trace = read(std::string(kHeader) + "0,5,20,100,a\n0,5,8,40,a\n");
+  const auto trace = read(std::string(kPhillyHeader) + "0,5,20,100,a\n0,5,8,40,a\n");
   const auto& workload = trace.workload;
   ASSERT_EQ(workload.tasks.size(), 4u);
   uint32_t gpus = 0, units = 0;
