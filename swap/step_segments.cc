@@ -40,7 +40,10 @@ void StepSegments::finish(const StepEnd& seen, int64_t room_bytes, const Link& l
   inside_ = false;
   const auto& times = seen.step.time_ns;
   const bool observed = seen.step.other_bytes.size() == times.size();
-  if (!observed) return learner_.end(nullptr, link, seen.cost_ns(), fits);
+  // Where all are to be computed again nothing has to be known of what they free.
+  if (!observed)
+    return learner_.end(learner_.takes_all() && !step.segments.empty() ? &step : nullptr, link,
+                        seen.cost_ns(), fits);
   step.over_bytes = seen.step.kept_bytes() - room_bytes;
   step.room_bytes = room_bytes;
   for (size_t at = 0; at < times.size(); ++at)

@@ -20,6 +20,7 @@ struct Operation {
   struct Read {
     c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl> tensor;
     uint32_t version;
+    const void* data;  // where it lay: one that is set anew has another place and no other version
   };
 
   // Throws where what was read has been changed since.
@@ -35,8 +36,9 @@ struct Operation {
 // From its making until `end`, on one thread. Where several stand the innermost counts.
 class OperatorWatch {
  public:
-  // `own`: tensors that it is given, and such as may change.
-  explicit OperatorWatch(const std::vector<at::Tensor>& own);
+  // `own`: tensors that it is given; `counted`: those of its module that norms may change, which
+  // are as before when it runs again.
+  OperatorWatch(const std::vector<at::Tensor>& own, const std::vector<at::Tensor>& counted);
   ~OperatorWatch();
   OperatorWatch(const OperatorWatch&) = delete;
   OperatorWatch& operator=(const OperatorWatch&) = delete;
@@ -44,15 +46,16 @@ class OperatorWatch {
   Operation end();
 
  private:
-  enum class Origin : uint8_t { kOwn, kRead, kMade };
+  enum class Origin : uint8_t { kOwn, kCounted, kRead, kMade };
 
   static std::unique_ptr<at::ObserverContext> began(const at::RecordFunction& function);
   static void ended(const at::RecordFunction& function, at::ObserverContext*);
 
   void begin(const at::RecordFunction& function);
   void see_norm(c10::ArrayRef<const c10::IValue> inputs);
-  void see(const c10::IValue& input, bool numbers);
+  void see(const c10::IValue& input);
   void see(const at::Tensor& tensor);
+  void see_complex(const c10::complex<double>& number);
   void know(const c10::IValue& made);
 
   const at::RecordFunctionGuard watching_{true};

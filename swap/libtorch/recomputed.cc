@@ -154,15 +154,13 @@ bool Recomputed::draw_and_run() {
 
 void Recomputed::run_again() {
   const auto inputs = inputs_again();
-  auto own = inputs;
-  own.insert(own.end(), module_.counted().begin(), module_.counted().end());
   const ModuleAsThen module(module_);
   const AutocastAsThen autocast(autocast_);
   const c10::AutoGradMode recording(true);
   const Inside inside;
   KeeperAgain keeper(*this);
   const Active active(&keeper);
-  OperatorWatch watch(own);
+  OperatorWatch watch(inputs, module_.counted());
   saved_again_ = 0;
   computed_.clear();
   again_(inputs);

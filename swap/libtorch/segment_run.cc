@@ -76,14 +76,13 @@ struct SegmentRun::Impl {
     for (const auto& input : work.inputs)
       if (input.defined()) own.push_back(input);
     for (const auto& input : own) versions.push_back(input._version());
-    own.insert(own.end(), module.counted().begin(), module.counted().end());
     if (open.again()) {
       recomputed = std::make_shared<Recomputed>(pool.shared_from_this(), work.inputs, module,
                                                 std::move(work.again));
       keeper.emplace(recomputed.get());
     }
     inside.emplace();
-    watch.emplace(own);
+    watch.emplace(own, module.counted());
   }
 
   bool inputs_unchanged() const {
@@ -94,7 +93,7 @@ struct SegmentRun::Impl {
 
   const std::unique_lock<std::recursive_mutex> turn;
   OpenSegment open;
-  std::vector<at::Tensor> own;    // inputs first
+  std::vector<at::Tensor> own;    // inputs
   std::vector<int64_t> versions;  // of those
   std::shared_ptr<Recomputed> recomputed;
   std::optional<Active> keeper;

@@ -99,14 +99,16 @@ SegmentWork segment_work(Block& block, const Inputs&... inputs) {
     work.inputs.push_back(std::exchange(tensor, at::Tensor()));
   };
   std::apply([&take](auto&... each) { for_tensors(take, each...); }, others);
-  work.again = [block, others](const SegmentTensors& tensors) mutable {
+  // A graph that is kept runs it several times, each as it was the first time.
+  work.again = [block, others](const SegmentTensors& tensors) {
     auto given = others;
+    auto fresh = block;
     size_t next = 0;
     const auto put = [&](at::Tensor& tensor) { tensor = tensors[next++]; };
     std::apply(
         [&](auto&... each) {
           for_tensors(put, each...);
-          run_block(block, each...);
+          run_block(fresh, each...);
         },
         given);
   };
@@ -122,10 +124,12 @@ SegmentWork segment_work(Block& block, const Inputs&... inputs) {
 // Gradients are those without, to the last bit. Random numbers of the processor, modes and autocast
 // are those of the forward pass, and running means of a module's normalisations count once: so give
 // the module where it has any, as they are not known of a function. A segment that changes its
-// inputs or other tensors that it reads, draws from generators of its own, computes on a GPU or
-// runs a backward pass is never computed again. Where inputs, weights or other tensors have been
-// changed in place since, or the segment does something else the second time, the backward pass
-// ends with an error. Inputs other than tensors are copied, lists of tensors stay where they are.
+// inputs or other tensors that it reads, draws from a generator of torch that is its own, computes
+// on a GPU or runs a backward pass is never computed again. Where inputs, weights or other tensors
+// have been changed in place or set anew since, or the segment does something else the second time,
+// the backward pass ends with an error. What no operator does is not seen: writes through data_ptr
+// or data(), memory of from_blob that changes, random numbers that are not torch's. Inputs other
+// than tensors are copied, lists of tensors stay where they are.
 template <class Block, class... Inputs>
 auto segment(Block block, Inputs... inputs) {
   static_assert(!std::is_base_of_v<torch::nn::Module, Block>,

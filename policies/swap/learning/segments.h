@@ -52,6 +52,7 @@ class SegmentLearner {
   bool begin(uint64_t place);
   // In steps as this one: it turned out not to give the same.
   void forbid(uint64_t place);
+  bool takes_all() const { return all_; }
   bool in_step() const { return known_ != nullptr; }
   bool recomputes() const { return known_ && active(*known_); }
   // The step is over. `measured`: its segments and bytes are known; of those that were computed

@@ -163,7 +163,9 @@ TEST(Tiers, HaveNoMoreRoomThanAFileMayHave) {
     const auto found = opened ? measured(std::move(*opened), *processor())
                               : Result<std::vector<MeasuredTier>>(tl::unexpected(opened.error()));
     setrlimit(RLIMIT_FSIZE, &before);
-    if (!found) EXPECT_NE(found.error().message.find("ulimit -f"), std::string::npos);
+    if (!found) {
+      EXPECT_NE(found.error().message.find("ulimit -f"), std::string::npos);
+    }
     return found ? found->front().tier->capacity_bytes() : 0;
   };
   EXPECT_EQ(capacity_with(1'000'000), 999'424) << "whole pages";

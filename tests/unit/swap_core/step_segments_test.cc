@@ -17,5 +17,18 @@ TEST(StepSegments, OneThatIsOpenEndsWithItsStep) {
   EXPECT_TRUE(segments.began_with(2)) << "another one may begin";
 }
 
+// It was known before without any, so that nobody looks closely at it any more.
+TEST(StepSegments, WhereAllAreComputedAgainNothingHasToBeMeasured) {
+  StepSegments segments("checkpoint");
+  const StepEnd unobserved;
+  for (int step = 0; step < 3; ++step) {
+    EXPECT_EQ(segments.begin(1, 100, 0), step > 0) << step;
+    segments.end(true, 10);
+    auto seen = unobserved;
+    seen.step.time_ns = {1, 1};
+    segments.finish(seen, 1000, {}, true);
+  }
+}
+
 }  // namespace
 }  // namespace tierpilot::swap

@@ -125,6 +125,13 @@ TEST_F(SegmentChangesTest, WhatDependsOnMoreThanItsInputsIsAnErrorAndNoWrongGrad
       [&](torch::Tensor y) { return ++calls % 2 ? y.tanh().exp() : (y * 2).tanh(); },
       [&](torch::Tensor y) { return (y * ++calls).tanh(); },
       [&](torch::Tensor y) { return (++calls % 2 ? y.sin() : y.cos()).tanh(); },
+      [&](torch::Tensor y) {
+        return torch::batch_norm(y, {}, {}, {}, {}, true, 0.1, ++calls, false).tanh();
+      },
+      [&](torch::Tensor y) { return torch::div(y, 0.3, ++calls % 2 ? "floor" : "trunc") * y; },
+      [&](torch::Tensor y) {
+        return torch::real(torch::mul(y, c10::complex<double>(++calls, 1))).tanh();
+      },
       [&](torch::Tensor y) { return ++calls % 2 ? y.tanh() : y.tanh().exp().exp(); }};
   for (size_t at = 0; at < moody.size(); ++at) {
     const auto settings = all_again("memory=" + std::to_string(200 + at) + "MiB");
@@ -132,6 +139,16 @@ TEST_F(SegmentChangesTest, WhatDependsOnMoreThanItsInputsIsAnErrorAndNoWrongGrad
         settings, [&](torch::Tensor y) { return segment(moody[at], y) * 1; }, x);
     EXPECT_THAT(error_of([&] { loss.backward(); }), HasSubstr(kDiffers)) << at;
   }
+}
+
+// The graph has what was computed with the weights that were there.
+TEST_F(SegmentChangesTest, AWeightThatIsSetAnewBeforeTheBackwardPassIsRefused) {
+  const auto settings = all_again("memory=188MiB");
+  torch::nn::Linear layer(kFeatures, kFeatures);
+  const auto loss = known_loss(
+      settings, [&](torch::Tensor x) { return segment(layer, x); }, batch_of(kBatch, 1));
+  layer->weight.set_data(layer->weight.detach() * 0.5);
+  EXPECT_THAT(error_of([&] { loss.backward(); }), HasSubstr("was set anew"));
 }
 
 struct CountsImpl : torch::nn::Module {
@@ -164,6 +181,13 @@ TEST_F(SegmentChangesTest, WhatWouldNotGiveTheSameIsNeverComputedAgain) {
               return torch::batch_norm(y, {}, {}, mean, variance, true, 0.1, 1e-5, false).exp();
             },
             x);
+      },
+      [&](torch::Tensor x) {
+        return segment(
+            [](torch::Tensor y, torch::Tensor m, torch::Tensor v) {
+              return torch::batch_norm(y, {}, {}, m, v, true, 0.1, 1e-5, false).exp();
+            },
+            x, mean, variance);
       },
       [&](torch::Tensor x) {
         return segment(

@@ -132,6 +132,25 @@ TEST_F(SegmentValuesTest, AGraphThatIsKeptIsComputedAgainEachTime) {
   EXPECT_EQ(held_bytes(settings), 0);
 }
 
+TEST_F(SegmentValuesTest, AGraphThatIsKeptRunsABlockThatCountsAsItRanFirst) {
+  const auto settings = all_again("memory=168MiB");
+  const auto x = batch_of(kBatch, 1).requires_grad_();
+  const auto made = [&] {
+    return segment([n = 0](torch::Tensor y) mutable { return (y * ++n).tanh(); }, x).sum();
+  };
+  const auto plain = torch::autograd::grad({made()}, {x})[0];
+  for (int step = 0; step < 2; ++step) {
+    torch::Tensor y;
+    {
+      const Scope scope(settings);
+      y = made();
+    }
+    EXPECT_TRUE(torch::autograd::grad({y}, {x}, {}, true)[0].equal(plain));
+    EXPECT_TRUE(torch::autograd::grad({y}, {x})[0].equal(plain));
+  }
+  EXPECT_EQ(recomputed(settings), 1);
+}
+
 TEST_F(SegmentValuesTest, GradientsOfGradients) {
   const auto settings = all_again("memory=168MiB");
   const auto x = torch::randn({128, 512}, torch::requires_grad());
