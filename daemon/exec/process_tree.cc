@@ -32,6 +32,14 @@ pid_t parent_from_stat(const std::string& stat) {
   return parent;
 }
 
+// X: it is gone.
+char state_of(pid_t process) {
+  const auto stat = Sysroot().read(fmt::format("/proc/{}/stat", process));
+  const size_t name_end = stat ? stat->rfind(") ") : std::string::npos;
+  return name_end == std::string::npos || name_end + 2 >= stat->size() ? 'X'
+                                                                       : (*stat)[name_end + 2];
+}
+
 std::vector<pid_t> children_of(pid_t process) {
   std::vector<pid_t> children;
   for (const auto& thread : threads_of(process)) {
@@ -49,16 +57,20 @@ std::vector<pid_t> children_of(pid_t process) {
 }  // namespace
 
 std::optional<std::vector<pid_t>> children_from_stat(pid_t process) {
-  const auto names = Sysroot().list("/proc");
-  if (names.empty()) return std::nullopt;  // this process at least is there
-  std::vector<pid_t> children;
-  for (const auto& name : names) {
+  auto all = processes();
+  if (all.empty()) return std::nullopt;  // this process at least is there
+  std::erase_if(all, [&](pid_t each) { return parent_of(each) != process; });
+  return all;
+}
+
+std::vector<pid_t> processes() {
+  std::vector<pid_t> all;
+  for (const auto& name : Sysroot().list("/proc")) {
     pid_t pid = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc{} || end != name.data() + name.size()) continue;
-    if (parent_of(pid) == process) children.push_back(pid);
+    if (error == std::errc{} && end == name.data() + name.size()) all.push_back(pid);
   }
-  return children;
+  return all;
 }
 
 std::vector<pid_t> descendants(pid_t root) {
@@ -77,10 +89,11 @@ pid_t parent_of(pid_t process) {
 }
 
 bool stands_still(pid_t process) {
-  const auto stat = Sysroot().read(fmt::format("/proc/{}/stat", process));
-  const size_t name_end = stat ? stat->rfind(") ") : std::string::npos;
-  return name_end == std::string::npos || name_end + 2 >= stat->size() ||
-         std::string_view("TtZX").find((*stat)[name_end + 2]) != std::string_view::npos;
+  return std::string_view("TtZX").find(state_of(process)) != std::string_view::npos;
+}
+
+bool has_ended(pid_t process) {
+  return std::string_view("ZX").find(state_of(process)) != std::string_view::npos;
 }
 
 std::optional<int64_t> cpu_time_ns(pid_t process) {

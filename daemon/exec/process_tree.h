@@ -17,8 +17,12 @@ std::vector<pid_t> descendants(pid_t root);
 std::optional<std::vector<pid_t>> children_from_stat(pid_t process);
 // 0 when it is gone.
 pid_t parent_of(pid_t process);
+// All that there are; empty: /proc cannot be read.
+std::vector<pid_t> processes();
 // It is stopped, or gone.
 bool stands_still(pid_t process);
+// It is gone, or nobody has waited for it yet.
+bool has_ended(pid_t process);
 // Of all its threads, the ended ones too; nothing when it is gone.
 std::optional<int64_t> cpu_time_ns(pid_t process);
 // That its threads were ready to run and waited for a CPU, those that it has now; 0 when it is

@@ -160,7 +160,7 @@ void Recomputed::run_again() {
   const Inside inside;
   KeeperAgain keeper(*this);
   const Active active(&keeper);
-  OperatorWatch watch(inputs, module_.counted());
+  OperatorWatch watch(inputs, module_.counted(), forward_);
   saved_again_ = 0;
   computed_.clear();
   again_(inputs);

@@ -23,8 +23,8 @@ TensorPool* recomputing_pool() {
 }
 
 bool can_be_kept(const at::Tensor& input) {
-  return !input.defined() ||
-         (input.device().is_cpu() && !input.is_inference() && !input.is_nested());
+  return !input.defined() || (input.device().is_cpu() && !input.is_inference() &&
+                              !input.is_nested() && !is_others_memory(input));
 }
 
 // What tells a segment from others, and from itself with other shapes.

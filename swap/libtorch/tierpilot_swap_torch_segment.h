@@ -124,12 +124,12 @@ SegmentWork segment_work(Block& block, const Inputs&... inputs) {
 // Gradients are those without, to the last bit. Random numbers of the processor, modes and autocast
 // are those of the forward pass, and running means of a module's normalisations count once: so give
 // the module where it has any, as they are not known of a function. A segment that changes its
-// inputs or other tensors that it reads, draws from a generator of torch that is its own, computes
-// on a GPU or runs a backward pass is never computed again. Where inputs, weights or other tensors
-// have been changed in place or set anew since, or the segment does something else the second time,
-// the backward pass ends with an error. What no operator does is not seen: writes through data_ptr
-// or data(), memory of from_blob that changes, random numbers that are not torch's. Inputs other
-// than tensors are copied, lists of tensors stay where they are.
+// inputs or other tensors that it reads, reads memory that is not torch's (from_blob), draws from a
+// generator of torch that is its own, computes on a GPU or runs a backward pass is never computed
+// again. Where inputs, weights or other tensors have been changed in place or set anew since, or
+// the segment does something else the second time, the backward pass ends with an error. What no
+// operator does is not seen: writes through data_ptr or data(), random numbers that are not
+// torch's. Inputs other than tensors are copied, lists of tensors stay where they are.
 template <class Block, class... Inputs>
 auto segment(Block block, Inputs... inputs) {
   static_assert(!std::is_base_of_v<torch::nn::Module, Block>,

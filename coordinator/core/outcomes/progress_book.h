@@ -14,10 +14,10 @@ namespace tierpilot {
 
 class ProgressBook {
  public:
-  static constexpr size_t kMostPoints =
-      256;  // of a task, and half as many where tasks are too many
+  // Of a task; of many each has half as many, and once it would be fewer than the fewest, who spoke
+  // first goes.
+  static constexpr size_t kMostPoints = 256, kFewestPoints = 8;
   static constexpr size_t kMostOfAll = 512'000;
-  static constexpr size_t kFewestPoints = 8;  // with so many each, who spoke first goes first
 
   void add(uint64_t task, JobPoint point);
   // Oldest first; the newest is always in it.

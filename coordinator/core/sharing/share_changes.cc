@@ -36,7 +36,7 @@ void ShareKeeper::adjust() {
       if (is_newer(newest, holder.checkpoint)) holder.record.saved(boot_s(state_));
       holder.checkpoint = std::move(newest);
     }
-  for (const auto& [unit, running] : running_by_unit()) heed(running);
+  for (const auto& [unit, tasks] : on_unit_) heed_on(unit);
   foretell_restored();
   const bool any_on_trial = std::any_of(holders_.begin(), holders_.end(), [&](const auto& holder) {
     const auto* task = state_.tasks.find(holder.first);
@@ -79,12 +79,6 @@ void ShareKeeper::foretell_restored() {
   }
 }
 
-void ShareKeeper::heed(const std::vector<sharing::Neighbour>& running) {
-  for (const auto& [id, kept] : slow_downs_.together(running))
-    holders_.at(id).record.beside(boot_s(state_), kept);
-  remember_slow_downs();
-}
-
 void ShareKeeper::heed_on(const UnitId& unit) {
   std::vector<sharing::Neighbour> running;
   for (const uint64_t id : holders_on(unit)) {
@@ -92,7 +86,10 @@ void ShareKeeper::heed_on(const UnitId& unit) {
     const auto* task = state_.tasks.find(id);
     if (task && record.has_started()) running.push_back({id, sharer(*task, record)});
   }
-  heed(running);
+  if (running.empty()) return;
+  for (const auto& [id, kept] : slow_downs_.together(running))
+    holders_.at(id).record.beside(boot_s(state_), kept);
+  remember_slow_downs();
 }
 
 void ShareKeeper::order(uint64_t id, uint32_t milli) {

@@ -188,10 +188,7 @@ class ShareKeeper {
   uint32_t has_or_awaits(const Task& task, const Holder& holder) const;
   void order(uint64_t task, uint32_t milli);
   sharing::Sharer sharer(const Task& task, const ShareRecord& record) const;
-  std::map<UnitId, std::vector<sharing::Neighbour>> running_by_unit() const;
-  // These run on one unit; some may have come or gone, or more is known of them.
-  void heed(const std::vector<sharing::Neighbour>& running);
-  // The same where the unit is known.
+  // Who runs there may have come or gone, or more is known of them.
   void heed_on(const UnitId& unit);
   void put_on(UnitId unit, uint64_t task, Holder& holder);
   void take_off_unit(uint64_t task, Holder& holder);

@@ -92,16 +92,6 @@ sharing::Sharer ShareKeeper::sharer(const Task& task, const ShareRecord& record)
   return as_sharer(task.spec, record.forecast(), record.need_milli(), record.use_milli());
 }
 
-std::map<ShareKeeper::UnitId, std::vector<sharing::Neighbour>> ShareKeeper::running_by_unit()
-    const {
-  std::map<UnitId, std::vector<sharing::Neighbour>> running;
-  for (const auto& [id, holder] : holders_)
-    if (const auto* task = state_.tasks.find(id);
-        task && task->share && holder.record.has_started())
-      running[{holder.node, task->share->unit}].push_back({id, sharer(*task, holder.record)});
-  return running;
-}
-
 sharing::LiveJob ShareKeeper::live_job(const Task& task, const Holder& holder) const {
   const auto job = known_job(task, holder);
   return is_on_trial(task) ? sharing::hoped(job) : job;

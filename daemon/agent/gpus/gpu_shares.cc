@@ -139,8 +139,10 @@ void GpuShares::see_fault(const GpuLook& look) {
         "GPU {}: {} with {} tasks on it", look.gpu,
         look.mps_faulted ? "a client of its MPS server has failed" : "its MPS server has gone",
         on_it);
-    // Who was alone has only itself to blame.
-    if (on_it > 1)
+    // Who was alone as a client failed has only itself to blame.
+    if (!look.mps_faulted)
+      end_all(look.gpu, fmt::format("the MPS server of GPU {} has gone", look.gpu));
+    else if (on_it > 1)
       end_all(look.gpu, fmt::format("a client of the MPS server of GPU {} failed, and with it "
                                     "all that compute there",
                                     look.gpu));

@@ -34,7 +34,7 @@ struct MpsState {
 class MpsControl {
  public:
   explicit MpsControl(MpsOptions options);
-  // Ends it, and what an earlier daemon left in the folder.
+  // Ends it with its servers, if it has started it.
   ~MpsControl();
   MpsControl(const MpsControl&) = delete;
 

@@ -10,9 +10,12 @@
 namespace tierpilot::swap {
 
 // Every segment is computed again from the second step of a kind on. What may be used of memory
-// tells pools apart.
-inline ScopeSettings all_again(const std::string& tiers) {
-  return {.budget = kRoom, .policy = "checkpoint", .tiers = tiers};
+// tells pools apart: each call's is a new one.
+inline ScopeSettings all_again() {
+  static int mebibytes = 1000;
+  return {.budget = kRoom,
+          .policy = "checkpoint",
+          .tiers = "memory=" + std::to_string(++mebibytes) + "MiB"};
 }
 
 inline int64_t counted(const ScopeSettings& settings, const char* name) {

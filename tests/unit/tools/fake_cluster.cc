@@ -8,6 +8,7 @@
 #include "rpc/error.h"
 #include "rpc/protocol.h"
 #include "rpc/server.h"
+#include "tests/unit/tools/fake_answers.h"
 
 namespace tierpilot {
 namespace {
@@ -190,31 +191,15 @@ class Server final : public wire::Cluster::Server {
     context.getResults().setEnd(params.getOffset() + rest.size() >= log.size());
     return kj::READY_NOW;
   }
-  static void fill_look(wire::UnitLook::Builder look, uint32_t unit, const char* refused) {
-    look.setNode("n1");
-    look.setUnit(unit);
-    look.setFreeMilli(250);
-    look.initTasks(1).set(0, 77);
-    look.setRefused(refused);
-  }
-  static kj::Promise<void> explain_shared(wire::Cluster::TaskExplainResults::Builder results) {
-    auto decision = results.initDecisions(1)[0];
-    decision.setPolicy("sharing/share");
-    decision.setNode("n1");
-    decision.setConsidered(2);
-    auto looks = decision.initUnits(2);
-    fill_look(looks[0], 0, "");
-    looks[0].setChosen(true);
-    fill_look(looks[1], 1, "250 thousandths are free, 300 needed");
-    fill_look(results.initUnits(1)[0], 5, "it is kept for task 78");
-    return kj::READY_NOW;
-  }
   kj::Promise<void> taskExplain(TaskExplainContext context) override {
     std::lock_guard lock(state_.mutex);
     const uint64_t id = context.getParams().getId();
     fill_task(context.getResults().initTask(), id, state_of(id));
     if (state_of(id) == "kept back") return kj::READY_NOW;
-    if (state_of(id) == "shares a unit") return explain_shared(context.getResults());
+    if (state_of(id) == "shares a unit") {
+      explain_shared(context.getResults());
+      return kj::READY_NOW;
+    }
     auto decision = context.getResults().initDecisions(1)[0];
     decision.setPolicy("dqn");
     decision.setNode("n1");
@@ -292,37 +277,6 @@ class Server final : public wire::Cluster::Server {
       refuse(ErrorCode::kNotFound, "task " + std::to_string(id) + " is not known");
     return found->second;
   }
-  static void fill_node(wire::NodeEntry::Builder node) {
-    auto info = node.initInfo();
-    info.setName("n1");
-    info.setUnits(2);
-    auto tier = info.initTiers(1)[0];
-    tier.setTier("fast");
-    tier.initReadGbPerS().setValue(10);
-    tier.initEvictGbPerS().setUnavailable("nothing was evicted yet");
-    auto gpu = info.initGpus(1)[0];  // of which its driver tells no clocks
-    gpu.setName("H100");
-    gpu.setMemoryBytes(81'559'000'000);
-    gpu.setCores(16'896);
-    auto shared = info.initSharedUnits(2);
-    shared[0].setGpu("GPU-1");
-    shared[1].setCores(2);
-    node.setState("up");
-    node.setKeptBackUnits(5'678);
-  }
-  static void fill_dataset(wire::Dataset::Builder dataset, const std::string& name,
-                           uint64_t bytes) {
-    dataset.setName(name);
-    dataset.setBytes(bytes);
-    dataset.setVersion(2);
-    auto replicas = dataset.initReplicas(2);
-    replicas[0].setNode("n1");
-    replicas[0].setVersion(2);
-    replicas[0].setInFast(true);
-    replicas[1].setNode("n2");
-    replicas[1].setVersion(1);  // stale
-    replicas[1].setInFast(true);
-  }
   void fill_progress(wire::Task::Builder task) const {
     if (state_.measures.empty()) return;
     auto said = task.initProgress(1)[0];
@@ -333,27 +287,6 @@ class Server final : public wire::Cluster::Server {
       measures[at].setName(name);
       measures[at++].initValue().setValue(value);
     }
-  }
-  static void fill_task(wire::Task::Builder task, uint64_t id, const std::string& state) {
-    task.setId(id);
-    task.setSubmission(7);
-    task.setName("t" + std::to_string(id));
-    task.setState(state == "kept back" ? "queued" : state);
-    task.setSubmittedMs(1'000);
-    if (state == "kept back") return keep_back(task);
-    task.setStartedMs(1'250);
-    if (state == "succeeded" || state == "failed") task.setFinishedMs(2'000);
-    auto argv = task.initSpec().initArgv(3);
-    argv.set(0, "sh");
-    argv.set(1, "-c");
-    argv.set(2, "exit 0");
-  }
-  static void keep_back(wire::Task::Builder task) {
-    task.setReason("kept back for node 'n1', which is full and has its data");
-    auto kept = task.initKeptBack();
-    kept.setNode("n1");
-    kept.setSinceMs(2'000);
-    kept.setUntilMs(int64_t{1} << 50);
   }
   void fill_policy(wire::PolicyEntry::Builder policy, const std::string& name) const {
     if (name != "random" && name != "dqn")

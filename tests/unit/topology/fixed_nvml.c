@@ -1,6 +1,6 @@
-// A library with NVML's binary interface that always answers the same, where tests/fake_nvml is told
-// what to: two GPUs, of which the second supports little and a third does not answer. FAKE_INIT is
-// what nvmlInit_v2 returns; FAKE_OLD leaves functions out.
+// A library with NVML's binary interface that always answers the same, where tests/fake_nvml is
+// told what to: two GPUs, of which the second supports little and a third does not answer.
+// FAKE_INIT is what nvmlInit_v2 returns; FAKE_OLD leaves functions out.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
