@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bytes.h"
 #include "daemon/probe/loops/stream.h"
 #include "tests/support/scratch_directory.h"
 
 namespace tierpilot {
 namespace {
-
-constexpr size_t kMiB = 1 << 20;
 
 TEST(NodeMemory, IsWritableAndAtLeastAsLargeAsAsked) {
   const auto memory = allocate_on_node(0, 3 * kMiB, PageSize::kBase);

@@ -3,12 +3,11 @@
 #include <gtest/gtest.h>
 #include <numa.h>
 
+#include "base/bytes.h"
 #include "tests/support/scratch_directory.h"
 
 namespace tierpilot {
 namespace {
-
-constexpr size_t kMiB = 1 << 20;
 
 TierSpec node(int id) {
   return {.name = "node", .kind = "dram", .numa_node = id};

@@ -10,7 +10,7 @@
 namespace tierpilot::swap {
 namespace {
 
-Limits limits_of(const Graph& graph, double ratio) {
+Limits limits_for(const Graph& graph, double ratio) {
   const auto peak = static_cast<double>(baseline(graph).peak_bytes);
   return {.budget_bytes = static_cast<int64_t>(ratio * peak), .thrash_limit = 100};
 }
@@ -37,7 +37,7 @@ TEST(Optimum, NoPlanIsBelowIt) {
   for (const uint64_t seed : {1, 2, 3}) {
     const auto graph = chain(8, seed);
     for (const double ratio : {0.75, 0.65}) {
-      const auto limits = limits_of(graph, ratio);
+      const auto limits = limits_for(graph, ratio);
       const auto best = replay_optimum(graph, limits);
       for (const auto* policy : {"swap", "swap-quick", "h_DTR", "h_MSPS", "belady"}) {
         const auto other = replay(graph, policy, {.limits = limits});
@@ -53,7 +53,7 @@ TEST(Optimum, NoPlanIsBelowIt) {
 
 TEST(Optimum, TheWholePeakCostsNothing) {
   const auto graph = chain(6, 5);
-  const auto found = replay_optimum(graph, limits_of(graph, 1)).outcome;
+  const auto found = replay_optimum(graph, limits_for(graph, 1)).outcome;
   ASSERT_TRUE(found.done) << found.reason;
   EXPECT_EQ(found.overhead(), 1);
 }

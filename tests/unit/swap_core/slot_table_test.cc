@@ -7,7 +7,7 @@ namespace tierpilot::swap {
 namespace {
 
 using State = Slot::State;
-constexpr Block kBlock{.tier = 0, .offset = 64, .bytes = 100};
+constexpr Block kPlace{.tier = 0, .offset = 64, .bytes = 100};
 
 TEST(SlotTable, OutAndBack) {
   SlotTable slots;
@@ -15,7 +15,7 @@ TEST(SlotTable, OutAndBack) {
   EXPECT_EQ(slots.totals().resident_bytes, 100);
   slots.leave(id);
   EXPECT_EQ(slots.totals().leaving, 1U);
-  slots.copied_out(id, kBlock);
+  slots.copied_out(id, kPlace);
   EXPECT_EQ(slots.totals().leaving, 0U);
   EXPECT_EQ(slots.totals().resident_bytes, 100) << "until the front end has heard of it";
   EXPECT_EQ(slots.next_copied(), id);
@@ -32,7 +32,7 @@ TEST(SlotTable, OutAndBack) {
   EXPECT_FALSE(slots.coming(id));
   EXPECT_EQ(slots.totals().coming_bytes, 0);
   EXPECT_EQ(slots.find(id)->state, State::kBack);
-  EXPECT_EQ(slots.remove(id).offset, kBlock.offset);
+  EXPECT_EQ(slots.remove(id).offset, kPlace.offset);
   EXPECT_EQ(slots.totals().resident_bytes, 0);
   EXPECT_EQ(slots.totals().peak_bytes, 100);
   EXPECT_EQ(slots.find(id), nullptr);
@@ -43,10 +43,10 @@ TEST(SlotTable, WhatWasAskedForMeanwhileStays) {
   const auto early = slots.add(10, nullptr), late = slots.add(10, nullptr);
   slots.leave(early);
   slots.find(early)->used = true;
-  slots.copied_out(early, kBlock);
+  slots.copied_out(early, kPlace);
   EXPECT_EQ(slots.find(early)->state, State::kBack);
   slots.leave(late);
-  slots.copied_out(late, kBlock);
+  slots.copied_out(late, kPlace);
   slots.keep(late);
   EXPECT_EQ(slots.next_copied(), 0U) << "the front end is to hear of neither";
   EXPECT_EQ(slots.totals().resident_bytes, 20);
@@ -69,7 +69,7 @@ TEST(SlotTable, AnIdThatIsGivenAgainIsAnotherStorage) {
   SlotTable slots;
   const auto first = slots.add(10, nullptr);
   slots.leave(first);
-  slots.copied_out(first, kBlock);
+  slots.copied_out(first, kPlace);
   slots.keep(first);
   EXPECT_TRUE(slots.remove(first).exists());
   const auto again = slots.add(20, nullptr);

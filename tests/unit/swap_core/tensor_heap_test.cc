@@ -18,7 +18,7 @@
 namespace tierpilot::swap {
 namespace {
 
-constexpr int64_t kMib = 1 << 20, kPage = TensorHeap::kPageBytes;
+constexpr int64_t kMib = 1 << 20, kHeapPage = TensorHeap::kPageBytes;
 
 char* taken(TensorHeap& heap, int64_t bytes, int value = 1) {
   auto* const data = static_cast<char*>(heap.take(bytes));
@@ -52,15 +52,15 @@ TEST(TensorHeap, TakesAnewWhatWasGiven) {
 
 TEST(TensorHeap, PrefersMemoryThatItHasToASmallerGapOfWhichItHasNone) {
   TensorHeap heap(1 << 30);
-  auto* const small = taken(heap, 2 * kPage);
-  auto* const wall = taken(heap, kPage);
-  auto* const large = taken(heap, 4 * kPage);
-  auto* const end = taken(heap, kPage);
+  auto* const small = taken(heap, 2 * kHeapPage);
+  auto* const wall = taken(heap, kHeapPage);
+  auto* const large = taken(heap, 4 * kHeapPage);
+  auto* const end = taken(heap, kHeapPage);
   ASSERT_TRUE(wall && end);
   heap.give(small);
-  heap.trim(kPage * 100);
+  heap.trim(kHeapPage * 100);
   heap.give(large);
-  EXPECT_EQ(heap.take(2 * kPage), large);
+  EXPECT_EQ(heap.take(2 * kHeapPage), large);
 }
 
 TEST(TensorHeap, WholePagesGoBackAndNoBlockWithThem) {
@@ -73,20 +73,20 @@ TEST(TensorHeap, WholePagesGoBackAndNoBlockWithThem) {
   EXPECT_LT(pages, 4 * 3 * kMib) << "what is free beside blocks stays";
   EXPECT_EQ(heap.trim(1 << 30), 0);
   heap.trim_all();
-  EXPECT_EQ(resident_bytes(page_of(blocks[0]), kPage), 0);
+  EXPECT_EQ(resident_bytes(page_of(blocks[0]), kHeapPage), 0);
   for (size_t i = 1; i < 8; i += 2)
     EXPECT_TRUE(filled(blocks[i], 3 * kMib, static_cast<int>(i) + 1)) << i;
 }
 
 TEST(TensorHeap, GivesBackNoMoreThanIsAskedFor) {
   TensorHeap heap(1 << 30);
-  auto* const data = taken(heap, 16 * kPage);
+  auto* const data = taken(heap, 16 * kHeapPage);
   heap.give(data);
-  const auto before = resident_bytes(page_of(data), 20 * kPage);
-  EXPECT_EQ(heap.trim(3 * kPage - 5), 3 * kPage);
-  const auto given = before - resident_bytes(page_of(data), 20 * kPage);
-  EXPECT_LE(given, 3 * kPage);
-  EXPECT_GE(given, 2 * kPage) << "of the last page little may have been written";
+  const auto before = resident_bytes(page_of(data), 20 * kHeapPage);
+  EXPECT_EQ(heap.trim(3 * kHeapPage - 5), 3 * kHeapPage);
+  const auto given = before - resident_bytes(page_of(data), 20 * kHeapPage);
+  EXPECT_LE(given, 3 * kHeapPage);
+  EXPECT_GE(given, 2 * kHeapPage) << "of the last page little may have been written";
   EXPECT_EQ(heap.trim(0), 0);
 }
 
@@ -188,7 +188,7 @@ TEST(TensorHeap, KeepsWhatWasWrittenWhateverElseIsTakenAndGiven) {
   for (uint32_t seed = 1; seed <= 3; ++seed) use_by_chance(heap, seed, 400);
   heap.trim_all();
   EXPECT_EQ(heap.trim(1 << 30), 0);
-  EXPECT_NE(heap.take((1 << 30) - kPage), nullptr) << "nothing is lost to pieces";
+  EXPECT_NE(heap.take((1 << 30) - kHeapPage), nullptr) << "nothing is lost to pieces";
 }
 
 TEST(TensorHeap, IsForThreads) {

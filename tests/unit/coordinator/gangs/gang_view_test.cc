@@ -15,7 +15,7 @@ using ::testing::Gt;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr int64_t kHour_ms = 3'600'000;
+constexpr int64_t kOneHour_ms = 3'600'000;
 
 class GangViews : public Gangs {
  protected:
@@ -168,29 +168,29 @@ TEST_F(GangViews, WhatIsLeftIsReckonedFromTheCheckpointThatItBeginsFrom) {
   join("a");
   EXPECT_EQ(view(submit_gang(1)).job.work_h, 7) << "by the settings";
   auto told = gang(1, 9);
-  told.gang.estimate_ms = 10 * kHour_ms;
+  told.gang.estimate_ms = 10 * kOneHour_ms;
   const auto id = submit({told})->first_task;
   EXPECT_EQ(view(id).job.work_h, 10);
   place();
   place();
   ASSERT_EQ(task(id).state, TaskState::kAssigned);
-  run_and_fail(id, 2 * kHour_ms, 40);
+  run_and_fail(id, 2 * kOneHour_ms, 40);
   EXPECT_NEAR(view(id).job.work_h, 8, 1e-6) << "by the time that it ran until then";
   place();
   start_all(id);
   tell(id, 41, 200);
   EXPECT_NEAR(view(id).job.work_h, 8, 1e-6) << "by iterations: 40 of 200 are done";
-  run_and_fail(id, kHour_ms, 150);
+  run_and_fail(id, kOneHour_ms, 150);
   EXPECT_NEAR(view(id).job.work_h, 2.5, 1e-6);
 }
 
 TEST_F(GangViews, AJobThatRunsLongerThanWasThoughtIsNotTakenForDone) {
   join("a");
   auto told = gang(1, 9);
-  told.gang.estimate_ms = kHour_ms;
+  told.gang.estimate_ms = kOneHour_ms;
   const auto id = submit({told})->first_task;
   place();
-  run_and_fail(id, 5 * kHour_ms, 40);
+  run_and_fail(id, 5 * kOneHour_ms, 40);
   EXPECT_NEAR(view(id).job.work_h, 0.1, 1e-6);
 }
 
@@ -216,7 +216,7 @@ TEST_F(GangViews, ACheckpointCountsAsDataOfTheNextTry) {
   measure_links();
   const auto id = submit_gang(1, 9);
   place();
-  run_and_fail(id, kHour_ms, 4);
+  run_and_fail(id, kOneHour_ms, 4);
   const auto at = rank(id, 0).node;
   const auto seen = view(id);
   ASSERT_THAT(seen.state.fetch_h, SizeIs(4));
