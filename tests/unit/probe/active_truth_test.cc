@@ -134,7 +134,7 @@ double reported_ns() {
   return tiers->front().latency_p50_ns.value.value_or(NAN);
 }
 
-// Two CPUs of a virtual machine may be at home in different places, and differ by a fifth.
+// Left to any CPU the two were up to 28 % apart on a virtual machine, both ways (docs/roadmap.md).
 class OnOneCpu {
  public:
   OnOneCpu() {

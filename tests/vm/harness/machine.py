@@ -9,7 +9,7 @@ Keys of a case file (TOML); only nodes are required:
     modules = []                loaded at start, with what they need
     programs = []               from the build folder, to /bin, with their libraries
     packages = []               Debian packages, unpacked over the guest's root
-    beside = false              true: another guest may run at the same time; it measures no host's times
+    beside = false              true: another guest may run at the same time; its times are not the host's
     init = "script"             or "systemd": the script is then a service's
     count_instructions = true   the guest's clock counts them: its times do not depend on the host
     far_ns = 400                delay of loads and stores on the second of two nodes
