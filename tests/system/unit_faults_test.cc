@@ -5,38 +5,17 @@
 
 #include <fstream>
 
-#include "tests/system/cluster.h"
-#include "tests/system/command_line.h"
+#include "tests/system/gpu_scene.h"
 
 namespace tierpilot::test {
 namespace {
 
-class UnitFaults : public testing::Test {
+class UnitFaults : public GpuScene {
  protected:
   void SetUp() override {
     if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
-    driver_ = std::make_unique<TempFolder>(std::filesystem::temp_directory_path());
-    tell("gpus", "GPU-good\nGPU-bad\n");
-    ::setenv("FAKE_NVML", driver_->path().c_str(), 1);
-    ::setenv("LD_LIBRARY_PATH", program("TIERPILOT_TEST_FAKE_NVML").c_str(), 1);
+    begin_driver("GPU-good\nGPU-bad\n");
     cluster_ = std::make_unique<Cluster>(ClusterOptions{.nodes = 1, .units = 2});
-  }
-  void tell(const std::string& file, const std::string& text) {
-    std::ofstream(driver_->path() / file, std::ios::app) << text;
-  }
-  Json json(const Argv& line) {
-    Argv all{"-j"};
-    all.insert(all.end(), line.begin(), line.end());
-    const auto answer = tierctl_at(cluster_->address(), all);
-    EXPECT_EQ(answer.code, 0) << answer.err;
-    return Json::parse(answer.out, nullptr, false);
-  }
-  Json unit(const std::string& gpu) {
-    const auto listed = json({"unit", "list"});
-    for (const auto& unit : listed["units"])
-      if (unit["id"] == fmt::format("{}/gpu/{}", Cluster::node_name(0), gpu)) return unit;
-    ADD_FAILURE() << listed.dump(2);
-    return {};
   }
   Json shown(uint64_t gang) {
     const auto task = cluster_->client().show(gang);
@@ -56,9 +35,6 @@ class UnitFaults : public testing::Test {
     const auto now = rank(gang);
     return now["state"] == "running" && now["gpus"] == Json::array({gpu});
   }
-
-  std::unique_ptr<TempFolder> driver_;
-  std::unique_ptr<Cluster> cluster_;
 };
 
 TEST_F(UnitFaults, AnXidMovesTheGangAndALostDeviceIsOutUntilItIsBack) {

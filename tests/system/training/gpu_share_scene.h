@@ -8,8 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "tests/system/cluster.h"
-#include "tests/system/command_line.h"
+#include "tests/system/gpu_scene.h"
 
 namespace tierpilot::test {
 
@@ -20,17 +19,14 @@ inline constexpr const char* kClient =
     "'CUDA|TIERPILOT_(GPU|SWAP)'; "
     "while [ ! -e $FAKE_NVML/gate ]; do [ -e $FAKE_NVML/fail-$2 ] && exit 3; done; exit 0";
 
-class GpuShare : public testing::Test {
+class GpuShare : public GpuScene {
  protected:
   void start(const std::string& mps, const std::string& kinds = {},
              const std::string& control = fmt::format("{}/tests/fake_mps/nvidia-cuda-mps-control",
                                                       std::getenv("TIERPILOT_TEST_SOURCE"))) {
     if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
-    driver_ = std::make_unique<TempFolder>(std::filesystem::temp_directory_path());
-    tell("gpus", "GPU-a\nGPU-b\n");
+    begin_driver("GPU-a\nGPU-b\n");
     tell("kinds", kinds);
-    ::setenv("FAKE_NVML", driver_->path().c_str(), 1);
-    ::setenv("LD_LIBRARY_PATH", program("TIERPILOT_TEST_FAKE_NVML").c_str(), 1);
     cluster_ = std::make_unique<Cluster>(
         ClusterOptions{.nodes = 1,
                        .units = 2,
@@ -39,16 +35,6 @@ class GpuShare : public testing::Test {
                                                 "mps_control = \"{}\"\n"
                                                 "[swap]\ntiers = [\"memory=64MiB\"]\n",
                                                 mps, control)});
-  }
-  void tell(const std::string& file, const std::string& text) {
-    std::ofstream(driver_->path() / file, std::ios::app) << text;
-  }
-  Json json(const Argv& line) {
-    Argv all{"-j"};
-    all.insert(all.end(), line.begin(), line.end());
-    const auto answer = tierctl_at(cluster_->address(), all);
-    EXPECT_EQ(answer.code, 0) << answer.err;
-    return Json::parse(answer.out, nullptr, false);
   }
   uint64_t submit(const std::string& share, const std::string& name, uint64_t bytes = 1 << 20,
                   const std::string& swap_room = "0", const char* program = kClient) {
@@ -85,21 +71,11 @@ class GpuShare : public testing::Test {
     });
     return found;
   }
-  Json unit(const std::string& gpu) {
-    const auto listed = json({"unit", "list"});
-    for (const auto& unit : listed["units"])
-      if (unit["id"] == fmt::format("{}/gpu/{}", Cluster::node_name(0), gpu)) return unit;
-    ADD_FAILURE() << listed.dump(2);
-    return {};
-  }
   std::filesystem::path pipes() {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(cluster_->folder()))
       if (entry.path().filename() == "pipe") return entry.path();
     return {};
   }
-
-  std::unique_ptr<TempFolder> driver_;
-  std::unique_ptr<Cluster> cluster_;
 };
 
 }  // namespace tierpilot::test
