@@ -112,6 +112,7 @@ void Session::finish_step() {
   segments_.finish(seen, target_bytes() - std::max<int64_t>(growth_bytes, 0), link, fits);
   last_life_ = step_.end(seen);
   learner_.end(std::move(seen), growth_bytes);
+  if (segments_.asks_to_measure()) learner_.look_at_next();
   see_to_states(with_states);
   s.known_steps = static_cast<int64_t>(learner_.known_steps());
   s.least_bytes = learner_.least_bytes();

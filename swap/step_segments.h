@@ -34,6 +34,7 @@ class StepSegments {
 
   std::vector<KeptSegments> kept() const { return learner_.kept(); }
   void restore(const std::vector<KeptSegments>& kept) { learner_.restore(kept); }
+  bool asks_to_measure() const { return learner_.asks_to_measure(); }
   void add_to(Statistics& statistics) const;
 
  private:

@@ -12,6 +12,8 @@ constexpr int kFewRuns = 4;
 constexpr double kFaster = 0.7;     // than the step that was measured: of more worth
 constexpr double kClearGain = 1.3;  // from which a few are enough
 constexpr int kMostAdditions = 3;
+constexpr int kMostAsked = 4;       // of each kind of step: one may come once
+constexpr int kLooks = 4;           // in a row: others may come between
 constexpr size_t kMostSteps = 256;  // more and all are forgotten: shapes that never repeat
 
 // What copies of so many bytes, out beside the forward and in beside the backward pass, add.
@@ -106,6 +108,7 @@ SegmentLearner::Choices SegmentLearner::choices(const SegmentedStep& step,
 
 void SegmentLearner::measured(Known& known, const SegmentedStep& step, const Link& link) {
   const auto chosen = choose_segments(step, link);
+  looks_ = 0;
   known.gain = chosen.gain;
   known.computing_ns = step.forward_ns + step.backward_ns;
   known.again = choices(step, chosen.again);
@@ -119,8 +122,11 @@ void SegmentLearner::measured(Known& known, const SegmentedStep& step, const Lin
 }
 
 void SegmentLearner::end(const SegmentedStep* step, const Link& link, int64_t step_ns, bool fits) {
+  looks_ = std::max(looks_ - 1, 0);
   auto* known = std::exchange(known_, nullptr);
   if (!known) return;
+  const bool unknown = learns_ && known->phase == Phase::kMeasure && step_ns > 0;
+  if (!step && unknown && known->asked++ < kMostAsked) looks_ = kLooks;
   const bool first = std::exchange(known->first, false);
   if (step && known->phase == Phase::kWith) known->left = *step;
   if (step && !active(*known) && tells_more(*known, *step, first))

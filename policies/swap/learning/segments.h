@@ -55,8 +55,11 @@ class SegmentLearner {
   bool takes_all() const { return all_; }
   bool in_step() const { return known_ != nullptr; }
   bool recomputes() const { return known_ && active(*known_); }
+  // Whether the next step is to be looked at closely, as one was not whose segments nothing is
+  // known of.
+  bool asks_to_measure() const { return looks_ > 0; }
   // The step is over. `measured`: its segments and bytes are known; of those that were computed
-  // again, that they free nothing more.
+  // again, that they free nothing more. `step_ns`: 0 where nothing was saved in it.
   void end(const SegmentedStep* measured, const Link& link, int64_t step_ns, bool fits);
   // What is settled, for the next run; and what another run had settled.
   std::vector<KeptSegments> kept() const;
@@ -72,7 +75,7 @@ class SegmentLearner {
     double gain = 1;    // time without over time with it, as estimated
     bool first = true;  // its first step, which is slow, has not been
     int64_t computing_ns = std::numeric_limits<int64_t>::max();  // of the step that was measured
-    int runs = 0;
+    int runs = 0, asked = 0;
     int64_t least_without_ns = 0, least_with_ns = 0;  // 0: never fitted
     bool with = false;                                // once settled
     std::optional<SegmentedStep> left{};              // with it: what others would free yet
@@ -88,6 +91,7 @@ class SegmentLearner {
   bool adds(Known& known, const Link& link) const;
 
   const bool learns_, all_;
+  int looks_ = 0;
   std::unordered_map<uint64_t, Known> by_first_;  // by a step's first segment
   Known* known_ = nullptr;
 };

@@ -54,7 +54,7 @@ Advice StepLearner::save(const SavedStorage& storage) {
   }
   if (current_ == kUnknown) return {.away = lets_leave(settings_.rule), .observe = true};
   const auto& known = steps_[current_];
-  return {.away = known.now.away[at] != 0, .observe = known.observe || looks_};
+  return {.away = known.now.away[at] != 0, .observe = known.observe || looks_ || looks_at_next_};
 }
 
 const ObservedStep* StepLearner::expected() const {
@@ -150,7 +150,8 @@ void StepLearner::update(Known& known, StepEnd&& seen, int64_t growth_bytes) {
     return plan(known);
   }
   if (observed && known.runs <= kObservedRuns && !known.failed) return plan(known);
-  if (observed && looks_ && !asked) return;  // looked at for another's sake, which takes time
+  const bool for_another = (looks_ || looks_at_next_) && !asked;
+  if (observed && for_another) return;  // looking takes time
   learn(known, seen);
 }
 
@@ -259,6 +260,7 @@ void StepLearner::end(StepEnd seen, int64_t growth_bytes) {
     shorter->seen_at = ++seen_;  // than another, whose plan it had
   else
     add(std::move(seen), growth_bytes);
+  looks_at_next_ = false;
   begin();
 }
 
@@ -289,7 +291,8 @@ std::optional<double> StepLearner::foretold_ns(int64_t more_bytes) const {
 }
 
 bool StepLearner::learning() const {
-  return current_ == kUnknown || steps_[current_].observe || steps_[current_].exploring;
+  if (current_ == kUnknown || looks_at_next_) return true;
+  return steps_[current_].observe || steps_[current_].exploring;
 }
 
 std::vector<KeptStep> StepLearner::kept() const {

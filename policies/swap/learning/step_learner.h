@@ -65,6 +65,8 @@ class StepLearner {
   // The step is over. Bytes by which the device holds more than at the begin of the step (weights'
   // gradients, states of an optimiser) are added to what is expected of the next.
   void end(StepEnd seen, int64_t growth_bytes);
+  // For another's sake, all of the next step is to be measured.
+  void look_at_next() { looks_at_next_ = true; }
   // So many bytes more or less lie beside all steps from now on: they are planned anew, and looked
   // at closely again.
   void look_again(int64_t more_bytes);
@@ -132,6 +134,7 @@ class StepLearner {
   size_t current_ = kUnknown;
   size_t last_ = kUnknown;  // that was seen
   bool looks_ = false;      // from the begin of a step on: one went on otherwise than it began
+  bool looks_at_next_ = false;
   bool disturbed_ = false;  // the step that runs had no room: nothing is learned of it
   int64_t least_bytes_ = 0;
 };

@@ -125,6 +125,42 @@ TEST(SegmentLearner, AStepThatOthersSlowedIsMeasuredAgain) {
   EXPECT_TRUE(trainer.step(100, 50));
 }
 
+// As where its first steps had no segments, or another run knew it.
+TEST(SegmentLearner, AStepThatNobodyLookedAtIsAskedFor) {
+  Trainer trainer;
+  const auto unseen = [&] {
+    for (const auto& segment : step_of(12 * kMb).segments)
+      (void)trainer.learner.begin(segment.place);
+    trainer.learner.end(nullptr, {.gb_per_s = 1}, 100, true);
+  };
+  EXPECT_FALSE(trainer.learner.asks_to_measure());
+  unseen();
+  EXPECT_TRUE(trainer.learner.asks_to_measure());
+  trainer.learner.end(nullptr, {.gb_per_s = 1}, 100, true);
+  EXPECT_TRUE(trainer.learner.asks_to_measure()) << "one without segments came between";
+  (void)trainer.step(100, 90);
+  EXPECT_FALSE(trainer.learner.asks_to_measure()) << "it was seen";
+  int with = 0;
+  for (int i = 0; i < 20; ++i) with += trainer.step(100, 90);
+  EXPECT_GT(with, 0);
+}
+
+TEST(SegmentLearner, WhatIsNeverLookedAtIsAskedForAFewTimes) {
+  SegmentLearner learner(true, false);
+  int asked = 0;
+  for (int i = 0; i < 100; ++i) {
+    (void)learner.begin(1);
+    learner.end(nullptr, {.gb_per_s = 1}, 100, true);
+    asked += learner.asks_to_measure();
+  }
+  EXPECT_GT(asked, 0);
+  EXPECT_LT(asked, 20);
+  SegmentLearner unsaved(true, false);
+  (void)unsaved.begin(1);
+  unsaved.end(nullptr, {.gb_per_s = 1}, 0, false);
+  EXPECT_FALSE(unsaved.asks_to_measure()) << "an evaluation saves nothing";
+}
+
 // A net whose segments free less than was reckoned: what was over the budget was more.
 struct Underrated {
   SegmentLearner learner{true, false};

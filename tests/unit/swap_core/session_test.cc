@@ -315,6 +315,25 @@ TEST(Session, SegmentsAreComputedAgainOnceTheyWereMeasured) {
   EXPECT_EQ(said["copies_out"], 0);
 }
 
+// Known steps are looked at no more; segments that begin in one later ask for it, once.
+TEST(Session, SegmentsOfAStepThatWasKnownWithoutThemAreMeasured) {
+  FrontEnd front("swap");
+  const auto learning_after = [&](int steps, bool segments) {
+    for (int i = 0; i < steps; ++i) {
+      if (segments) EXPECT_EQ(tierpilot_swap_segment_begin(front.swap(), 7, 8), 0);
+      for (size_t layer = 0; layer < 3; ++layer) front.save(layer);
+      if (segments) tierpilot_swap_segment_end(front.swap(), 1);
+      for (size_t layer = 0; layer < 3; ++layer) EXPECT_TRUE(front.use_and_drop());
+    }
+    return front.said("statistics")["learning_steps"].get<int>();
+  };
+  const auto known = learning_after(30, false);
+  EXPECT_EQ(learning_after(30, false), known);
+  const auto measured = learning_after(6, true);
+  EXPECT_GT(measured, known);
+  EXPECT_EQ(learning_after(20, true), measured);
+}
+
 // Threads that save, ask and drop in one session, and let go of each other's memory.
 TEST(Session, SeveralThreadsAtOnce) {
   FrontEnd shared("swap-all");
