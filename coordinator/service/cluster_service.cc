@@ -16,7 +16,7 @@ kj::Promise<void> ClusterService::health(HealthContext context) {
   out.setStartedMs(caller_->shared().started_ms);
   out.setDegraded(state.store.trouble());
   out.setNodesUp(state.registry.summary().up_count());
-  out.setQueued(state.tasks.queue().size());
+  out.setQueued(state.tasks.queue().size() + state.tasks.shared_queue().size());
   out.setKeptBack(state.held.waiting());
   out.setRunning(state.tasks.running());
   out.setBusyUnitMs(static_cast<uint64_t>(state.scores.busy_unit_ms(now_ns)));

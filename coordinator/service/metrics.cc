@@ -13,17 +13,30 @@ double number(auto count) {
   return static_cast<double>(count);
 }
 
+// A gang that runs is on nodes with its ranks, and a rank that does not run waits for nothing.
+size_t parts_of_gangs(const TaskBook& tasks) {
+  const auto is_on_node = [](const Task& task) {
+    return task.state == TaskState::kAssigned || task.state == TaskState::kRunning;
+  };
+  size_t parts = 0;
+  for (const auto& [gang, ranks] : tasks.ranks()) {
+    parts += is_on_node(*tasks.find(gang));
+    for (const uint64_t rank : ranks) parts += !is_on_node(*tasks.find(rank));
+  }
+  return parts;
+}
+
 void tasks(Exposition& page, const ClusterState& state) {
   const std::string name = "tierpilot_tasks";
   const std::string help = "Tasks that have not ended, by where they are.";
-  const size_t queued = state.tasks.queue().size();
+  const size_t queued = state.tasks.queue().size() + state.tasks.shared_queue().size();
   size_t on_nodes = 0;
   for (const auto& [node, record] : state.registry.all()) on_nodes += record.tasks_left();
   const size_t known = state.tasks.all().size();
+  const size_t elsewhere = queued + on_nodes + parts_of_gangs(state.tasks);
   page.gauge(name, help, number(queued), {{"state", "queued"}});
   page.gauge(name, help, number(on_nodes), {{"state", "on_node"}});
-  page.gauge(name, help, number(known - std::min(known, queued + on_nodes)),
-             {{"state", "waiting"}});
+  page.gauge(name, help, number(known - std::min(known, elsewhere)), {{"state", "waiting"}});
   page.gauge("tierpilot_tasks_kept_back", "Queued tasks that wait for a node that is full.",
              number(state.held.size()));
 }

@@ -40,8 +40,10 @@ class Quality : public Allocator {
     std::stable_sort(segments.begin(), segments.end(),
                      [](const Segment& a, const Segment& b) { return a.gain > b.gain; });
     for (const auto& segment : segments) {
+      // Whole units may be more than the job can use.
+      const double most = std::min(left, jobs[segment.job].max_cores - given[segment.job]);
       const double more = std::clamp(in_units(segment.to - given[segment.job], cores.unit), 0.0,
-                                     std::max(left, 0.0));
+                                     std::max(most, 0.0));
       given[segment.job] += more;
       left -= more;
     }

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kNsPerS = 1'000'000'000;
 constexpr int64_t kCheckpointWithinNs = 60 * kNsPerS;
+constexpr int64_t kCopiedWithinNs = 2 * kCheckpointWithinNs;
 constexpr int64_t kWaitedForNs = 10 * kNsPerS;  // then lent ranks are given back
 constexpr double kSecondsPerHour = 3600;
 
@@ -72,7 +73,7 @@ void GangGrowth::look_at(Task& gang, Job& job) {
   if (ranks >= gang.spec.gang.most_ranks()) return void(job.reason = "it has as many as it may");
   if (now_ns < job.not_before_ns) return;
   if (job.reason = job.record->not_foretold(); !job.reason.empty()) return;
-  if (!state_.tasks.queue().empty() || !state_.tasks.shared_queue().empty())
+  if (others_wait_for_units(state_) || !state_.tasks.shared_queue().empty())
     return void(job.reason = "others wait for units");
   const auto choice = choose(gang, job);
   if (choice.ranks <= ranks) {
@@ -123,19 +124,23 @@ void GangGrowth::look_for_checkpoint(Task& gang, Job& job) {
   if (gang.attempt != job.asked_attempt) return;
   const bool gives_back = asked.ranks < state_.tasks.ranks_tried(gang).size();
   if (gives_back && lent_ranks_waited_for(state_, gang) == 0) return;  // nobody waits any more
-  if (last_safe_checkpoint(state_, gang.id) > job.newest) {
+  const bool taken = last_checkpoint(state_, gang.id) > job.newest;
+  const int64_t asked_for_ns = now_ns - job.asked_ns;
+  const bool too_late = asked_for_ns >= (taken ? kCopiedWithinNs : kCheckpointWithinNs);
+  // A node that is lost meanwhile would take its only copy along also if it went on.
+  const bool with_one_copy = taken && gives_back && too_late;
+  if (last_safe_checkpoint(state_, gang.id) > job.newest || with_one_copy) {
     // Whether or not it comes to run wider: not before it has shown what that brings.
     job.not_before_ns = now_ns + state_.settings.elastic_horizon_ms * 1'000'000;
     job.reason = "it has begun again just now; what that brings is to be seen first";
     if (gives_back) next_gives_back_ns_ = now_ns + kCheckpointWithinNs;
     return hooks_.begin_again(gang, asked.ranks, why(gang, asked));
   }
-  const bool is_copied = last_checkpoint(state_, gang.id) > job.newest;  // just now
-  if (is_copied || now_ns - job.asked_ns < kCheckpointWithinNs) return void(job.asked = asked);
+  if (!too_late) return void(job.asked = asked);
   job.not_before_ns = now_ns + state_.settings.elastic_horizon_ms * 1'000'000;
-  job.reason =
-      fmt::format("it was asked for a checkpoint and took none: it cannot begin again with {}",
-                  gives_back ? "fewer, for which others wait" : "more");
+  job.reason = fmt::format("it was asked for a checkpoint and {}: it cannot begin again with {}",
+                           taken ? "no second node has got a copy of it" : "took none",
+                           gives_back ? "fewer, for which others wait" : "more");
 }
 
 std::string GangGrowth::reason_of(const Task& gang) const {

@@ -7,8 +7,12 @@
 
 namespace tierpilot {
 
-// How many of its lent ranks are worth as much as what others in the queue wait for beyond what is
-// idle. Who waits for more than is idle and lent together would still wait, and does not count.
+// How many of its lent ranks are worth as much as what others wait for beyond what is idle, in the
+// queue or in the backlogs of its nodes. Who waits for more than is idle and lent together, for
+// something else, or for another node would still wait, and does not count.
 uint32_t lent_ranks_waited_for(const ClusterState& state, const Task& gang);
+
+// Whether somebody in the queue waits for units, wherever they are.
+bool others_wait_for_units(const ClusterState& state);
 
 }  // namespace tierpilot

@@ -20,7 +20,8 @@ bool is_fault_signal(int signal) {
 }
 
 // How likely it is what ended the others.
-int severity(const Task& rank) {
+int severity(const Task& rank, const std::string& why_stopped) {
+  if (ended_by_its_node(rank, why_stopped)) return 4;
   if (!rank.exit) return rank.rank->pid != 0 ? 3 : 0;  // its node was lost
   if (rank.exit->how == TaskEnd::kCancelled ||
       (rank.exit->how == TaskEnd::kExited && rank.exit->code == 0))
@@ -30,6 +31,13 @@ int severity(const Task& rank) {
 }
 
 }  // namespace
+
+// What a node is asked for first it says in the end: its drain, where the gang was to end later.
+bool ended_by_its_node(const Task& rank, const std::string& why_stopped) {
+  if (!rank.exit || rank.exit->how != TaskEnd::kCancelled) return false;
+  const auto& told = rank.exit->reason;
+  return !rank.cancel_asked || (!told.empty() && !why_stopped.empty() && told != why_stopped);
+}
 
 std::vector<std::string> units_of_rank(const Task& rank) {
   std::vector<std::string> units;
@@ -44,10 +52,11 @@ const Task* GangLife::culprit(const Task& gang, const Try& last) const {
   if (!last.first_bad) return nullptr;
   const auto ids = state_.tasks.ranks_tried(gang);
   const auto* worst = state_.tasks.find(ids[*last.first_bad]);
-  // One that dies takes the others along, and their own errors may be told first.
+  // One that dies takes the others along, as does one that its node ends, and their own errors may
+  // be told first.
   for (const uint64_t id : ids) {
     const auto* rank = state_.tasks.find(id);
-    if (severity(*rank) > severity(*worst)) worst = rank;
+    if (severity(*rank, last.why_stopped) > severity(*worst, last.why_stopped)) worst = rank;
   }
   return worst;
 }

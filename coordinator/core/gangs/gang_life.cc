@@ -270,6 +270,7 @@ void GangLife::stop(Task& gang, const std::string& why) {
   auto* now = current(gang.id, attempt);
   if (!now) return;
   now->stopping = true;
+  if (now->why_stopped.empty()) now->why_stopped = why;
   if (gang.reason.empty()) gang.reason = why;
   const auto tried = state_.tasks.ranks_tried(gang);
   const std::vector<uint64_t> ids(tried.begin(), tried.end());
@@ -304,6 +305,7 @@ Verdict GangLife::judge_try(Task& gang, const Try& last) {
     verdict = last.over.at(cause->rank->rank);
     verdict.reason = fmt::format("rank {} on node '{}': {}", cause->rank->rank, cause->node,
                                  verdict.reason.empty() ? "ended" : verdict.reason);
+    if (ended_by_its_node(*cause, last.why_stopped)) return {Fate::kAgain, verdict.reason, false};
     elsewhere = blame_units(gang, *cause);
   }
   if (verdict.fate == Fate::kAgain) {

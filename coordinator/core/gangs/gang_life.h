@@ -68,6 +68,7 @@ class GangLife {
     std::map<uint32_t, Verdict> over;
     std::optional<uint32_t> first_bad;  // the rank that ended the others
     bool stopping = false;
+    std::string why_stopped{};   // as its ranks were told
     std::string device_fault{};  // that it ends of: none of its ranks is to blame
     bool counts = true;          // where none of its ranks ended it
     std::string checkpoint{};    // that all its ranks begin from; empty: from nothing
@@ -108,6 +109,9 @@ class GangLife {
   };
   std::map<uint64_t, Blame> blames_;  // of each gang's last failure
 };
+
+// Its node ended the rank for reasons of its own, such as a drain, and not as the gang was to end.
+bool ended_by_its_node(const Task& rank, const std::string& why_stopped);
 
 // That a rank has, by their ids.
 std::vector<std::string> units_of_rank(const Task& rank);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "coordinator/core/gangs/checkpoints.h"
+#include "coordinator/core/gangs/gang_capacity.h"
 #include "coordinator/core/gangs/gang_view.h"
 
 namespace tierpilot {
@@ -76,17 +77,23 @@ std::string too_old(const Registry& registry) {
 }
 
 GangPlan no_room(const ClusterState& state, const TaskSpec& spec, uint64_t ranks_now) {
-  const uint64_t most = rank_capacity(state.registry, spec, true);
+  const auto capacity = present_capacity(state, spec);
+  const auto& gang = spec.gang;
   GangPlan none;
-  none.could_fit = most >= spec.gang.ranks;
-  none.reason = none.could_fit
-                    ? fmt::format("waiting for room for {} ranks at once: there is room for {} now",
-                                  spec.gang.ranks, ranks_now)
-                    : fmt::format(
-                          "waiting for nodes: it has {} ranks, and those that are up could "
-                          "run {} if they had nothing else to do",
-                          spec.gang.ranks, most) +
-                          too_old(state.registry);
+  none.could_fit = capacity.holds && ranks_now < capacity.ranks;
+  if (capacity.holds)
+    none.reason = fmt::format("waiting for room for {} ranks at once: there is room for {} now",
+                              gang.ranks, ranks_now);
+  else if (capacity.ranks >= gang.ranks)
+    none.reason =
+        fmt::format("waiting for nodes: no set of those that take tasks can have {} ranks with {}",
+                    gang.ranks, bounds_text(gang));
+  else
+    none.reason = fmt::format(
+                      "waiting for nodes: it has {} ranks, and those that are up and take tasks "
+                      "could run {} if they had nothing else to do",
+                      gang.ranks, capacity.ranks) +
+                  too_old(state.registry);
   return none;
 }
 
@@ -132,14 +139,6 @@ std::string nodes_text(const GangView& view, const gang::RankPlaces& places) {
 }
 
 }  // namespace
-
-uint64_t rank_capacity(const Registry& registry, const TaskSpec& spec, bool only_up) {
-  uint64_t ranks = 0;
-  for (const auto& [name, node] : registry.all())
-    if (node.facts.units > 0 && (!only_up || node.can_be_asked()))
-      ranks += ranks_within(node.facts.resources(), spec, node.facts);
-  return ranks;
-}
 
 uint64_t idle_ranks(const ClusterState& state, const Task& gang) {
   std::map<std::string, uint32_t> own;

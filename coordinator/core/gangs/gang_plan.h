@@ -34,8 +34,5 @@ struct GangPlan {
 GangPlan plan_gang(const ClusterState& state, GangPolicies& policies, const Task& gang);
 // How many ranks of the gang, beside those that run, there is room for now.
 uint64_t idle_ranks(const ClusterState& state, const Task& gang);
-// How many ranks the nodes could run if nothing else ran there, of all that are known or of those
-// that are up.
-uint64_t rank_capacity(const Registry& registry, const TaskSpec& spec, bool only_up);
 
 }  // namespace tierpilot

@@ -198,6 +198,14 @@ std::string UnitBook::quarantine_reason(const std::string& unit, uint32_t most,
   return fmt::format("{}{} failures ({})", kQuarantine, failed, told);
 }
 
+std::set<std::string> UnitBook::out_of_service() const {
+  std::set<std::string> out;
+  for (const auto& [unit, drain] : drains_) out.insert(unit);
+  for (const auto& [node, reasons] : unhealthy_)
+    for (const auto& [unit, reason] : reasons) out.insert(unit);
+  return out;
+}
+
 uint64_t UnitBook::failures(const std::string& unit) const {
   return static_cast<uint64_t>(std::count_if(failures_.begin(), failures_.end(),
                                              [&](const auto& each) { return each.unit == unit; }));

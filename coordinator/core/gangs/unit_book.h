@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,6 +80,8 @@ class UnitBook {
   std::string drained_because(const std::string& unit) const;
   // The same, as may be told: one that is not on disk a power cut would undo.
   std::string told_drain(const std::string& unit) const;
+  // Drained, or unhealthy as its node says.
+  std::set<std::string> out_of_service() const;
   uint64_t failures(const std::string& unit) const;
   const std::vector<UnitFailure>& all_failures() const { return failures_; }
 

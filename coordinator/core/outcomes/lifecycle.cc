@@ -16,10 +16,12 @@ void call(const Lifecycle::Durable& durable, Status status) {
   if (durable) durable(std::move(status));
 }
 
+// Those that it never had are no success.
 void end_ranks(TaskBook& tasks, const Task& gang, std::vector<uint64_t>& changed) {
   for (const uint64_t id : tasks.ranks_of(gang.id)) {
     auto& rank = *tasks.find(id);
-    tasks.advance(rank, gang.state);
+    tasks.advance(rank, rank.attempt > 0 ? gang.state : TaskState::kCancelled);
+    if (rank.attempt == 0) rank.reason = "its gang ended without it";
     rank.finished_ms = gang.finished_ms;
     changed.push_back(id);
   }

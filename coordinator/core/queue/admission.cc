@@ -6,11 +6,12 @@
 #include <cmath>
 #include <set>
 #include <unordered_map>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/memory_wish.h"
 #include "base/text/utf8.h"
-#include "coordinator/core/gangs/gang_plan.h"
+#include "coordinator/core/gangs/gang_capacity.h"
 #include "coordinator/core/queue/share_admission.h"
 #include "model/swap_room.h"
 
@@ -168,12 +169,21 @@ Status check_gang(const TaskSpec& spec, const std::string& who, const Registry& 
           fmt::format("dataset '{}': the ranks of a gang only read datasets; have a task "
                       "after it write",
                       use.dataset));
-  const uint64_t most = rank_capacity(registry, spec, false);
-  if (most < gang.ranks && registry.knows_all_shapes() && !registry.summary().known_shapes.empty())
-    return refuse(fmt::format(
-        "all nodes together could run {} of its {} ranks ({} units{} each)", most, gang.ranks,
-        spec.units, gang.gpus_per_rank > 0 ? fmt::format(" and {} GPUs", gang.gpus_per_rank) : ""));
-  return {};
+  const uint32_t most_each = gang.ranks_per_node_max > 0 ? gang.ranks_per_node_max : kMostRanks;
+  if (!can_spread(std::vector(gang.most_ranks(), most_each), gang))
+    return refuse(
+        fmt::format("{} ranks cannot be spread over nodes with {}", gang.ranks, bounds_text(gang)));
+  if (!registry.knows_all_shapes() || registry.summary().known_shapes.empty()) return {};
+  const auto capacity = known_capacity(registry, spec);
+  if (capacity.holds) return {};
+  const auto each =
+      fmt::format("{} units{} each", spec.units,
+                  gang.gpus_per_rank > 0 ? fmt::format(" and {} GPUs", gang.gpus_per_rank) : "");
+  if (capacity.ranks < gang.ranks)
+    return refuse(fmt::format("all nodes together could run {} of its {} ranks ({})",
+                              capacity.ranks, gang.ranks, each));
+  return refuse(fmt::format("no set of nodes can have {} ranks ({}) with {}", gang.ranks, each,
+                            bounds_text(gang)));
 }
 
 // Against the nodes the cluster knows; one without nodes, or that was just restarted, cannot tell

@@ -39,6 +39,8 @@ class TaskBook {
   // All that depend on `id`, directly or not, and have not ended, by rising id.
   std::vector<uint64_t> descendants(uint64_t id) const;
 
+  // By gang.
+  const std::map<uint64_t, std::vector<uint64_t>>& ranks() const { return ranks_; }
   // Of a gang, by rank.
   const std::vector<uint64_t>& ranks_of(uint64_t gang) const;
   // Of a gang those of its last try, the first ones; before it was tried, as many as it begins

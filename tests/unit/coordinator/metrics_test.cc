@@ -27,41 +27,68 @@ class NoLink final : public NodeLink {
   void release(AttemptId) override {}
 };
 
-// Lines that are no comments.
-ptrdiff_t series_with(int nodes) {
-  const auto directory =
-      std::filesystem::temp_directory_path() / ("tierpilot-metrics-" + std::to_string(::getpid()));
-  std::filesystem::remove_all(directory);
-  ptrdiff_t series = 0;
-  {
-    ManualClock clock;
-    auto store = Store::open(
-        directory, [](auto) {}, Store::Commits::kByCaller);
-    auto host = PolicyHost::start({.state_dir = {}, .active = "least-loaded"});
-    if (!store || !host) throw std::runtime_error("no store, or no policies");
-    Core core({}, clock, **store, **host, {[](auto) {}, [](int64_t, auto) {}});
-    if (auto begun = core.begin({}, 0); !begun) throw std::runtime_error(begun.error().message);
-    for (int i = 0; i < nodes; ++i) {
-      NodeFacts facts;
-      facts.name = "n" + std::to_string(i);
-      facts.units = 4;
-      facts.data_address = "unix:/" + facts.name;
-      if (!core.membership.join(facts, std::make_shared<NoLink>(), {}, {}))
-        throw std::runtime_error("a node cannot join");
-      core.intake.submit("user " + facts.name, "r" + facts.name, {}, [](auto) {});
-      core.state.catalog.put({.name = "d" + facts.name, .bytes = 1, .home = facts.name});
-    }
-    const auto page = coordinator_metrics(core, 0);
-    for (size_t at = 0; at < page.size(); at = page.find('\n', at) + 1) series += page[at] != '#';
+class CoordinatorMetrics : public ::testing::Test {
+ protected:
+  CoordinatorMetrics() {
+    std::filesystem::remove_all(directory_);
+    store_ = std::move(*Store::open(
+        directory_, [](auto work) { work(); }, Store::Commits::kByCaller));
+    host_ = std::move(*PolicyHost::start({.state_dir = {}, .active = "least-loaded"}));
+    core_ = std::make_unique<Core>(CoreSettings{}, clock_, *store_, *host_,
+                                   Dispatcher::Hooks{[](auto) {}, [](int64_t, auto) {}});
+    if (auto begun = core_->begin({}, 0); !begun) throw std::runtime_error(begun.error().message);
   }
-  std::filesystem::remove_all(directory);
-  return series;
+  ~CoordinatorMetrics() override {
+    core_.reset();
+    host_.reset();
+    store_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+  void add_node(const std::string& number) {
+    NodeFacts facts;
+    facts.name = "n" + number;
+    facts.units = 4;
+    facts.data_address = "unix:/" + facts.name;
+    ASSERT_TRUE(core_->membership.join(facts, std::make_shared<NoLink>(), {}, {}));
+    core_->intake.submit("user " + facts.name, "r" + facts.name, {}, [](auto) {});
+    core_->state.catalog.put({.name = "d" + facts.name, .bytes = 1, .home = facts.name});
+  }
+  std::string page() { return coordinator_metrics(*core_, 0); }
+  // Lines that are no comments.
+  ptrdiff_t series() {
+    const auto text = page();
+    ptrdiff_t series = 0;
+    for (size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) series += text[at] != '#';
+    return series;
+  }
+
+  const std::filesystem::path directory_ =
+      std::filesystem::temp_directory_path() / ("tierpilot-metrics-" + std::to_string(::getpid()));
+  ManualClock clock_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<PolicyHost> host_;
+  std::unique_ptr<Core> core_;
+};
+
+TEST_F(CoordinatorMetrics, AThousandNodesHaveAsManySeriesAsOne) {
+  add_node("0");
+  const auto of_one = series();
+  EXPECT_GT(of_one, 50);
+  for (int i = 1; i < 1'000; ++i) add_node(std::to_string(i));
+  EXPECT_EQ(series(), of_one);
 }
 
-TEST(CoordinatorMetrics, AThousandNodesHaveAsManySeriesAsOne) {
-  const auto of_one = series_with(1);
-  EXPECT_GT(of_one, 50);
-  EXPECT_EQ(series_with(1'000), of_one);
+TEST_F(CoordinatorMetrics, GangsAndTasksThatWaitForSharesAreQueuedAndRanksAreNoTasks) {
+  TaskSpec gang, shared;
+  gang.argv = shared.argv = {"true"};
+  gang.gang = {.ranks = 2, .max_ranks = 3};
+  shared.share = {.wanted = true, .milli = 100};
+  bool taken = false;
+  core_->intake.submit("user", "r", {gang, shared}, [&](const auto& done) { taken = bool(done); });
+  while (store_->commit_next()) continue;
+  ASSERT_TRUE(taken);
+  EXPECT_NE(page().find("tierpilot_tasks{state=\"queued\"} 2\n"), std::string::npos);
+  EXPECT_NE(page().find("tierpilot_tasks{state=\"waiting\"} 0\n"), std::string::npos);
 }
 
 }  // namespace

@@ -41,6 +41,19 @@ TEST(Allocators, NeverGiveMoreThanThereIsNorThanAJobCanUse) {
     }
 }
 
+TEST(Allocators, WholeUnitsAreNotMoreThanAJobCanUse) {
+  const Halving fast(5);
+  auto narrow = job(fast, 1), wide = job(fast, 1);
+  narrow.max_cores = 1.03;
+  for (const auto& name : allocators().names())
+    for (const double unit : {0.1, 1.0}) {
+      const auto given =
+          (*make_allocator(name))
+              ->allocate(std::vector{narrow, wide}, {.total = 8, .unit = unit, .period_s = 10});
+      EXPECT_LE(given[0], 1.03 + 1e-9) << name;
+    }
+}
+
 TEST(Allocators, NoJobsIsNoTrouble) {
   for (const auto& name : allocators().names()) EXPECT_TRUE(decide(name, {}, 10).empty()) << name;
 }

@@ -52,6 +52,28 @@ TEST_F(GangFaults, ARankThatItsNodeEndedIsNoFailureAfterARestartOfTheCoordinator
   EXPECT_EQ(task(id).restarts, 0u);
 }
 
+// Its peers lose it and fail, and their ends may be told first.
+TEST_F(GangFaults, NorIsWhatItsPeersMakeOfItsEnd) {
+  for (const bool peer_first : {false, true}) {
+    join("a");
+    const auto id = submit_gang(2);
+    place();
+    start_all(id);
+    TaskExit lost_its_peer;
+    lost_its_peer.code = 1;
+    const auto drained = ended_by(TaskEnd::kCancelled, false);
+    end(id, 0, peer_first ? lost_its_peer : drained);
+    end(id, 1, peer_first ? drained : lost_its_peer);
+    flush();
+    ASSERT_TRUE(state_->tasks.find(id)) << stored(id)->reason;
+    EXPECT_EQ(task(id).state, TaskState::kQueued) << task(id).reason;
+    EXPECT_EQ(task(id).restarts, 0u);
+    EXPECT_THAT(task(id).reason, HasSubstr("the node is stopping"));
+    lifecycle_->cancel(id, [](Status) {});
+    flush();
+  }
+}
+
 TEST_F(GangFaults, NorOneThatCouldNotBeStarted) {
   const auto id = submit_gang(2);
   end_first_and_restart(id, ended_by(TaskEnd::kCouldNotStart, true));

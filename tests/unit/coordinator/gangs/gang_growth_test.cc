@@ -135,6 +135,17 @@ TEST_F(GangGrowthTest, AreNotEndedBeforeASecondNodeHasTheCheckpoint) {
   EXPECT_THAT(a->cancelled, SizeIs(1));
 }
 
+TEST_F(GangGrowthTest, DoNotWaitForEverForASecondCopy) {
+  auto a = join("a");
+  join("b");
+  const auto id = submit_growing(1, 4);
+  run(id);
+  take_checkpoint(id, train_until_asked(id), "a", 2);
+  train(id, 600, 150);
+  EXPECT_THAT(a->cancelled, IsEmpty());
+  EXPECT_THAT(growth_->reason_of(task(id)), HasSubstr("no second node has got a copy"));
+}
+
 TEST_F(GangGrowthTest, AreNotEndedForAnOlderCheckpointBecauseTheNewestWent) {
   auto a = join("a");
   join("b");
@@ -210,7 +221,7 @@ TEST_F(GangGrowthTest, EndWithTheRanksTheyHaveAndTheOthersEndWithThem) {
   flush();
   EXPECT_EQ(stored(id)->state, TaskState::kSucceeded);
   EXPECT_EQ(stored(id + 1)->state, TaskState::kSucceeded);
-  EXPECT_EQ(stored(id + 2)->state, TaskState::kSucceeded) << "nothing is left of it";
+  EXPECT_EQ(stored(id + 2)->state, TaskState::kCancelled) << "it never had it";
   EXPECT_EQ(state_->registry.find("a")->assigned_units, 0u);
 }
 
@@ -268,6 +279,52 @@ TEST_F(GangGrowthTest, GiveBackWhatTheyWereLentWhenOthersWaitForIt) {
   EXPECT_EQ(task(id).restarts, 0u);
   place();
   EXPECT_EQ(task(waits).state, TaskState::kAssigned) << task(waits).reason;
+}
+
+TEST_F(GangGrowthTest, GiveBackAlsoWhereNoSecondNodeCanHaveTheCheckpoint) {
+  join("a");
+  join("b");
+  const auto id = run_as_wide(4, 1, 4);
+  submit({spec("small")});
+  for (int i = 0; i < 30 && asked_.empty(); ++i) train(id, 600, 1);
+  ASSERT_THAT(asked_, SizeIs(1));
+  take_checkpoint(id, iteration_, "a", 2);
+  train(id, 600, 20);
+  EXPECT_FALSE(rank(id, 0).cancel_asked) << "it may come yet";
+  train(id, 600, 100);
+  EXPECT_TRUE(rank(id, 0).cancel_asked) << growth_->reason_of(task(id));
+}
+
+// A node gets more than it can run at once, which then is in no queue any more.
+TEST_F(GangGrowthTest, GiveBackToTasksThatWaitOnTheirNodes) {
+  settings_.backlog_units = 2;
+  again();
+  join("a");
+  const auto id = run_as_wide(2, 1, 2);
+  const auto waits = submit({spec("small")})->first_task;
+  place();
+  ASSERT_EQ(task(waits).state, TaskState::kAssigned);
+  train(id, 600, 5);
+  EXPECT_THAT(asked_, IsEmpty());
+  train(id, 600, 15);
+  ASSERT_THAT(asked_, SizeIs(1)) << growth_->reason_of(task(id));
+  EXPECT_THAT(asked_[0], HasSubstr("with 1 ranks"));
+}
+
+TEST_F(GangGrowthTest, KeepWhatWouldBeOfNoUseToThoseThatWait) {
+  join("a");
+  const auto id = run_as_wide(2, 1, 2);
+  join("b");
+  auto there = spec("there");
+  there.units = 2;
+  there.node = "b";
+  const auto first = submit({there})->first_task;
+  place();
+  ASSERT_EQ(task(first).node, "b");
+  submit({there});
+  place();
+  train(id, 600, 40);
+  EXPECT_THAT(asked_, IsEmpty()) << "of node a";
 }
 
 TEST_F(GangGrowthTest, OneOfThemGivesBackAndNotAll) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "coordinator/core/gangs/gang_capacity.h"
 #include "coordinator/store/records.h"
 #include "gang_fixture.h"
 
@@ -176,6 +177,63 @@ TEST_F(Gangs, ThatHaveWaitedLongAreNotOvertakenForEver) {
   EXPECT_TRUE(exit("a", {busy, 1}, success()));
   place();
   EXPECT_EQ(task(id).state, TaskState::kAssigned);
+}
+
+// What no waiting brings about keeps nobody waiting.
+TEST_F(Gangs, ThatTheClusterCannotRunAsItIsAreOvertaken) {
+  join("a");
+  join("b");
+  const auto overtaken = [&](const char* why) {
+    pass(31'000);
+    const auto later = submit({spec("later")})->first_task;
+    place();
+    ASSERT_EQ(task(later).state, TaskState::kAssigned) << why;
+    EXPECT_TRUE(exit(task(later).node, {later, task(later).attempt}, success()));
+    flush();
+  };
+  const auto wide = submit_gang(4);
+  state_->units.drain("b/cpu/1", "to be mended");
+  overtaken("a unit is drained");
+  EXPECT_THAT(task(wide).reason, HasSubstr("could run 3"));
+  state_->units.resume("b/cpu/1");
+  state_->registry.set_order("b", {.kind = NodeOrder::Kind::kCordoned});
+  overtaken("a node is cordoned");
+  EXPECT_THAT(task(wide).reason, HasSubstr("could run 2"));
+  state_->registry.set_order("b", {});
+  place();
+  EXPECT_EQ(task(wide).state, TaskState::kAssigned);
+}
+
+TEST_F(Gangs, WhoseBoundsNoSetOfNodesMeetsAreOvertaken) {
+  join("a");
+  join("b");
+  join("c");
+  auto odd = gang(5);
+  odd.gang.ranks_per_node_min = 2;
+  const auto refused = submit({odd});
+  ASSERT_FALSE(refused) << "nodes have two units";
+  EXPECT_THAT(refused.error().message, HasSubstr("no set of nodes can have 5 ranks"));
+  auto three = gang(3);
+  three.gang.ranks_per_node_min = three.gang.ranks_per_node_max = 2;
+  const auto never = submit({three});
+  ASSERT_FALSE(never);
+  EXPECT_THAT(never.error().message, HasSubstr("cannot be spread over nodes with at least 2"));
+}
+
+TEST(GangCapacity, OfBoundsOnTheRanksOfANode) {
+  const auto fits = [](std::vector<uint32_t> room, uint32_t ranks, uint32_t least,
+                       uint32_t most_ranks = 0) {
+    return can_spread(std::move(room),
+                      {.ranks = ranks, .ranks_per_node_min = least, .max_ranks = most_ranks});
+  };
+  EXPECT_TRUE(fits({2, 2}, 4, 2));
+  EXPECT_FALSE(fits({2, 2}, 3, 2));
+  EXPECT_TRUE(fits({2, 2}, 3, 2, 4)) << "four may begin as well";
+  EXPECT_TRUE(fits({3, 2}, 3, 2));
+  EXPECT_TRUE(fits({0, 1, 3, 2}, 5, 2));
+  EXPECT_FALSE(fits({3, 3}, 7, 1));
+  EXPECT_FALSE(fits({3, 3, 3}, 7, 3));
+  EXPECT_FALSE(fits({}, 1, 0));
 }
 
 TEST_F(Gangs, HigherPrioritiesGoFirst) {
