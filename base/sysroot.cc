@@ -7,12 +7,12 @@
 #include <cerrno>
 #include <charconv>
 
+#include "base/bytes.h"
 #include "base/unique_fd.h"
 
 namespace tierpilot {
 namespace {
 
-constexpr size_t kMaxFileBytes = 1 << 20;
 constexpr int kMaxId = 65535;
 
 Result<int> parse_id(std::string_view text, std::string_view whole) {
@@ -30,7 +30,7 @@ bool Sysroot::exists(const std::filesystem::path& path) const {
   return std::filesystem::exists(resolve(path), ignored);
 }
 
-Result<std::string> Sysroot::read(const std::filesystem::path& path) const {
+Result<std::string> Sysroot::read(const std::filesystem::path& path, size_t most_bytes) const {
   const auto real = resolve(path);
   UniqueFd fd(::open(real.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return fail_errno(errno, real.string());
@@ -41,8 +41,9 @@ Result<std::string> Sysroot::read(const std::filesystem::path& path) const {
     if (got < 0) return fail_errno(errno, real.string());
     if (got == 0) break;
     text.append(chunk, static_cast<size_t>(got));
-    if (text.size() > kMaxFileBytes)
-      return fail(ErrorCode::kInvalid, real.string() + ": larger than 1 MiB");
+    if (text.size() > most_bytes)
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("{}: larger than {}", real.string(), format_bytes(most_bytes)));
   }
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
@@ -66,10 +67,18 @@ Result<std::vector<int>> Sysroot::read_id_list(const std::filesystem::path& path
 }
 
 std::vector<std::string> Sysroot::list(const std::filesystem::path& path) const {
+  return try_list(path).value_or(std::vector<std::string>{});
+}
+
+Result<std::vector<std::string>> Sysroot::try_list(const std::filesystem::path& path) const {
+  const auto real = resolve(path);
   std::vector<std::string> names;
   std::error_code err;
-  for (const auto& entry : std::filesystem::directory_iterator(resolve(path), err))
-    names.push_back(entry.path().filename().string());
+  // Not a range-for, whose steps throw.
+  for (std::filesystem::directory_iterator at(real, err), end; !err && at != end; at.increment(err))
+    names.push_back(at->path().filename().string());
+  if (err && err != std::errc::no_such_file_or_directory)
+    return fail_errno(err.value(), real.string());
   std::sort(names.begin(), names.end());
   return names;
 }

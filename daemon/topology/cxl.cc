@@ -21,9 +21,9 @@ bool lies_below(const std::filesystem::path& path, const std::filesystem::path& 
 
 // Nodes that own a memory block inside the region: true for regions that firmware made system RAM
 // as well as for those bound to kmem.
-std::vector<int> nodes_in(const Sysroot& sysroot, const CxlRegion& region,
+std::vector<int> nodes_in(FactReader& facts, const CxlRegion& region,
                           const std::vector<NumaNode>& nodes) {
-  const auto text = sysroot.read("/sys/devices/system/memory/block_size_bytes");
+  const auto text = facts.text("/sys/devices/system/memory/block_size_bytes");
   uint64_t block = 0;  // hexadecimal without 0x
   if (text) std::from_chars(text->data(), text->data() + text->size(), block, 16);
   if (!block || !region.base_address || !region.size_bytes || !*region.size_bytes) return {};
@@ -33,7 +33,8 @@ std::vector<int> nodes_in(const Sysroot& sysroot, const CxlRegion& region,
   std::vector<int> found;
   for (const auto& node : nodes)
     for (uint64_t i = first; i < first + count; ++i)
-      if (sysroot.exists(fmt::format("/sys/devices/system/node/node{}/memory{}", node.id, i))) {
+      if (facts.sysroot().exists(
+              fmt::format("/sys/devices/system/node/node{}/memory{}", node.id, i))) {
         found.push_back(node.id);
         break;
       }
@@ -60,7 +61,7 @@ CxlRegion read_region(FactReader& facts, const std::string& name,
   for (int i = 0; i < region.interleave_ways.value_or(0); ++i)
     if (const auto target = facts.text(fmt::format("{}/target{}", path, i)); target)
       if (!target->empty()) region.targets.push_back(*target);
-  region.nodes = nodes_in(facts.sysroot(), region, nodes);
+  region.nodes = nodes_in(facts, region, nodes);
   return region;
 }
 
@@ -83,7 +84,7 @@ DaxSource source_of(const Sysroot& sysroot, const std::string& device) {
 }  // namespace
 
 void discover_cxl(FactReader& facts, Topology& topology) {
-  for (const auto& name : facts.sysroot().list(kCxl)) {
+  for (const auto& name : facts.list(kCxl)) {
     if (name.starts_with("mem")) topology.cxl_memdevs.push_back(read_memdev(facts, name));
     if (name.starts_with("region"))
       topology.cxl_regions.push_back(read_region(facts, name, topology.nodes));
@@ -93,7 +94,7 @@ void discover_cxl(FactReader& facts, Topology& topology) {
 
 std::vector<DaxDevice> discover_dax(FactReader& facts) {
   std::vector<DaxDevice> devices;
-  for (const auto& name : facts.sysroot().list(kDax)) {
+  for (const auto& name : facts.list(kDax)) {
     const auto path = fmt::format("{}/{}", kDax, name);
     DaxDevice device{.name = name,
                      .source = source_of(facts.sysroot(), name),

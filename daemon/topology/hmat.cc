@@ -20,7 +20,7 @@ std::optional<HmatFigures> discover_hmat(FactReader& facts, int node) {
   const auto directory = fmt::format("/sys/devices/system/node/node{}/access0/initiators", node);
   if (!facts.sysroot().exists(directory)) return std::nullopt;
   HmatFigures figures;
-  for (const auto& name : facts.sysroot().list(directory)) {
+  for (const auto& name : facts.list(directory)) {
     int id = 0;
     const char* last = name.data() + name.size();
     if (name.starts_with("node") && std::from_chars(name.data() + 4, last, id).ptr == last)

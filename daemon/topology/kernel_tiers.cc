@@ -11,7 +11,7 @@ std::vector<KernelMemoryTier> discover_kernel_tiers(FactReader& facts) {
   constexpr std::string_view kRoot = "/sys/devices/virtual/memory_tiering";
   constexpr std::string_view kPrefix = "memory_tier";
   std::vector<KernelMemoryTier> tiers;
-  for (const auto& name : facts.sysroot().list(kRoot)) {
+  for (const auto& name : facts.list(std::string(kRoot))) {
     KernelMemoryTier tier;
     if (!name.starts_with(kPrefix)) continue;
     const char* last = name.data() + name.size();

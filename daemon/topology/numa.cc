@@ -17,7 +17,7 @@ void read_memory(FactReader& facts, const std::string& path, NumaNode& node) {
   node.memory_total_bytes = meminfo_bytes(*text, "MemTotal");
   node.memory_free_bytes = meminfo_bytes(*text, "MemFree");
   if (!node.memory_total_bytes || !node.memory_free_bytes)
-    facts.warn(fmt::format("{}: no MemTotal or MemFree in kB", path));
+    facts.miss(path, {ErrorCode::kInvalid, path + ": no MemTotal or MemFree in kB"});
 }
 
 // The kernel writes one distance per online node, in order of their ids.
@@ -52,8 +52,9 @@ std::vector<NumaNode> whole_machine(FactReader& facts) {
 }  // namespace
 
 std::vector<NumaNode> discover_nodes(FactReader& facts) {
-  const auto online = facts.ids(fmt::format("{}/online", kNodes));
-  if (online.empty()) return whole_machine(facts);
+  const auto path = fmt::format("{}/online", kNodes);
+  if (!facts.sysroot().exists(path)) return whole_machine(facts);
+  const auto online = facts.ids(path);
   std::vector<NumaNode> nodes;
   for (const int id : online) {
     NumaNode node{.id = id};

@@ -9,17 +9,30 @@
 
 namespace tierpilot {
 
+void FactReader::miss(const std::string& path, const Error& why) {
+  warn(why.message);
+  unread_.push_back(path);
+}
+
 std::optional<std::string> FactReader::text(const std::string& path) {
   if (!sysroot_.exists(path)) return std::nullopt;
   auto text = sysroot_.read(path);
   if (text) return *text;
-  warn(text.error().message);
+  miss(path, text.error());
   return std::nullopt;
 }
 
 std::optional<uint64_t> FactReader::number(const std::string& path) {
-  const auto digits = text(path);
-  if (!digits) return std::nullopt;
+  if (!sysroot_.exists(path)) return std::nullopt;
+  const auto digits = sysroot_.read(path);
+  if (!digits) {
+    // Some figures of CXL are root's alone, and stay so.
+    if (digits.error().code == ErrorCode::kDenied)
+      warn(digits.error().message);
+    else
+      miss(path, digits.error());
+    return std::nullopt;
+  }
   const bool hex = digits->starts_with("0x");
   uint64_t value = 0;
   const char* last = digits->data() + digits->size();
@@ -44,7 +57,14 @@ std::vector<int> FactReader::ids(const std::string& path) {
   if (!sysroot_.exists(path)) return {};
   auto ids = sysroot_.read_id_list(path);
   if (ids) return *ids;
-  warn(fmt::format("{}: {}", path, ids.error().message));
+  miss(path, {ids.error().code, fmt::format("{}: {}", path, ids.error().message)});
+  return {};
+}
+
+std::vector<std::string> FactReader::list(const std::string& path) {
+  auto names = sysroot_.try_list(path);
+  if (names) return std::move(*names);
+  miss(path, names.error());
   return {};
 }
 
@@ -56,7 +76,7 @@ const NumaNode* Topology::node(int id) const {
 
 Result<Topology> discover_topology(const Sysroot& sysroot, const DiscoverOptions& options) {
   Topology topology;
-  FactReader facts(sysroot, topology.warnings);
+  FactReader facts(sysroot, topology);
   topology.cpus_online = facts.ids("/sys/devices/system/cpu/online");
   topology.nodes = discover_nodes(facts);
   if (topology.nodes.empty() && topology.cpus_online.empty())

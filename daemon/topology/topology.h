@@ -105,6 +105,8 @@ struct Topology {
   std::vector<Gpu> gpus;
   std::string gpus_unavailable;       // the reason when GPUs could not be asked for
   std::vector<std::string> warnings;  // files that exist but could not be read or understood
+  // The paths of those that may be read a moment later: what they tell is not known, not gone.
+  std::vector<std::string> unread;
 
   const NumaNode* node(int id) const;
 };

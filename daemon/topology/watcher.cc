@@ -4,9 +4,20 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "daemon/topology/changes.h"
 
 namespace tierpilot {
+namespace {
+
+std::string newly_unread(const Topology& known, const Topology& seen) {
+  for (const auto& path : seen.unread)
+    if (std::find(known.unread.begin(), known.unread.end(), path) == known.unread.end())
+      return path;
+  return {};
+}
+
+}  // namespace
 
 TopologyWatcher::TopologyWatcher(Options options, Topology known, const Clock& clock)
     : TopologyWatcher(std::move(options), std::move(known), clock, std::nullopt, "") {
@@ -40,7 +51,8 @@ void TopologyWatcher::announced() {
 }
 
 int64_t TopologyWatcher::next_check_ns() const {
-  const int64_t poll_ns = looked_ns_ + (socket_ ? options_.poll_ns : options_.poll_deaf_ns);
+  const bool soon = !socket_ || !read_all_;
+  const int64_t poll_ns = looked_ns_ + (soon ? options_.poll_deaf_ns : options_.poll_ns);
   if (!last_announced_ns_) return poll_ns;
   return std::min({poll_ns, *last_announced_ns_ + options_.quiet_ns,
                    *first_announced_ns_ + options_.longest_quiet_ns});
@@ -50,8 +62,7 @@ std::optional<TopologyChange> TopologyWatcher::check() {
   if (clock_.boot_ns() < next_check_ns()) return std::nullopt;
   looked_ns_ = clock_.boot_ns();
   first_announced_ns_ = last_announced_ns_ = std::nullopt;
-  // Not NVML: asking it wakes GPUs that sleep.
-  auto seen = discover_topology(options_.sysroot, {.nvml_library = ""});
+  auto seen = look();
   if (!seen) return std::nullopt;
   seen->gpus = known_.gpus;
   seen->gpus_unavailable = known_.gpus_unavailable;
@@ -59,6 +70,18 @@ std::optional<TopologyChange> TopologyWatcher::check() {
   if (what.empty()) return std::nullopt;
   known_ = *seen;
   return TopologyChange{std::move(*seen), std::move(what)};
+}
+
+// A look that reads less than the one before would take what it missed for gone.
+std::optional<Topology> TopologyWatcher::look() {
+  // Not NVML: asking it wakes GPUs that sleep.
+  auto seen = discover_topology(options_.sysroot, {.nvml_library = ""});
+  const auto unread = seen ? newly_unread(known_, *seen) : seen.error().message;
+  if (read_all_ && !unread.empty())
+    spdlog::warn("topology: cannot be read just now, is looked at again: {}", unread);
+  read_all_ = unread.empty();
+  if (!read_all_) return std::nullopt;
+  return std::move(*seen);
 }
 
 }  // namespace tierpilot

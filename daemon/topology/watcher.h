@@ -46,17 +46,20 @@ class TopologyWatcher {
   void announced();
   // By the clock's boot time.
   int64_t next_check_ns() const;
-  // Nothing when it is not time yet, when nothing has changed, or when the machine cannot be read
-  // just now (it is then tried again).
+  // Nothing when it is not time yet, when nothing has changed, or when the machine, or a file of it
+  // that could be read before, cannot be read just now (it is then tried again soon).
   std::optional<TopologyChange> check();
 
  private:
+  std::optional<Topology> look();
+
   const Options options_;
   Topology known_;
   const Clock& clock_;
   std::optional<UeventSocket> socket_;
   std::string deaf_reason_;
   int64_t looked_ns_;
+  bool read_all_ = true;  // by the latest look
   std::optional<int64_t> first_announced_ns_, last_announced_ns_;
 };
 

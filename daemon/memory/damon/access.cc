@@ -29,7 +29,7 @@ Status check(const DamonAttrs& attrs) {
 }
 
 Status check_plain(const DamonAttrs& attrs) {
-  if (attrs.sample_us >= 5 * kUsPerMs && attrs.aggregation_us <= 250 * kUsPerMs &&
+  if (attrs.sample_us >= 5 * kUsPerMs && attrs.aggregation_us <= kPlainAggregationUs &&
       attrs.max_regions <= 300)
     return {};
   return fail(ErrorCode::kDenied,

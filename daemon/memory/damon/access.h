@@ -29,6 +29,7 @@ Status check(const DamonAttrs& attrs);
 // For who may not trace all: kDenied for what would make others wait for long, as the kernel serves
 // one at a time: looks more often than each 5 ms, more than 300 regions, aggregations of more than
 // 250 ms.
+inline constexpr int64_t kPlainAggregationUs = 250'000;
 Status check_plain(const DamonAttrs& attrs);
 
 struct DamonRegion {
@@ -48,7 +49,8 @@ struct DamonReading {
 class DamonMonitor {
  public:
   virtual ~DamonMonitor() = default;
-  // Waits for the end of an aggregation. kNotFound when the process has ended.
+  // Waits for the end of an aggregation. kNotFound when the process has ended, kUnavailable when
+  // somebody else has taken DAMON away.
   virtual Result<DamonReading> read() = 0;
   virtual Status set_intervals(int64_t sample_us, int64_t aggregation_us) = 0;
 };

@@ -29,7 +29,7 @@ Status write_file(const std::filesystem::path& path, std::string_view value) {
         ::write(file.get(), value.data(), value.size()) == static_cast<ssize_t>(value.size()))
       return {};
     if (errno != EBUSY || tries == kBusyTries)
-      return fail_errno(errno, fmt::format("DAMON: '{}' to '{}'", value, path.string()));
+      return damon_failed(errno, fmt::format("'{}' to '{}'", value, path.string()));
     std::this_thread::sleep_for(kBusyPause);
   }
 }
@@ -43,6 +43,12 @@ bool left_behind(const Sysroot& sysroot, const std::string& claim_path) {
 }
 
 }  // namespace
+
+tl::unexpected<Error> damon_failed(int err, std::string_view what) {
+  if (err != ENOENT) return fail_errno(err, fmt::format("DAMON: {}", what));
+  return fail(ErrorCode::kUnavailable,
+              fmt::format("DAMON: {}: is missing: somebody else has set DAMON up anew", what));
+}
 
 Status DamonClaim::check(const Sysroot& sysroot, const DamonFilesOptions& options) {
   if (!sysroot.exists(kCount))
@@ -137,7 +143,10 @@ DamonClaim::~DamonClaim() {
 }
 
 Status DamonClaim::turn_off(int kdamond) const {
-  const auto is_off = [&] { return sysroot_.read(path(kdamond, "state")).value_or("on") == "off"; };
+  const auto is_off = [&] {
+    const auto state = sysroot_.read(path(kdamond, "state"));
+    return state ? *state == "off" : state.error().code == ErrorCode::kNotFound;
+  };
   if (is_off()) return {};
   auto status = write(kdamond, "state", "off");
   if (!status && is_off()) return {};

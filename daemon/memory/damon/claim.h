@@ -12,6 +12,9 @@
 
 namespace tierpilot {
 
+// Of a file of DAMON's. One that is missing is no process that has ended.
+tl::unexpected<Error> damon_failed(int err, std::string_view what);
+
 class DamonClaim {
  public:
   // As DamonAccess::check.
@@ -25,7 +28,7 @@ class DamonClaim {
   // A kdamond that nobody uses.
   std::optional<int> acquire();
   void release(int kdamond);
-  // It is off then, or was already: its process has ended.
+  // It is off then, or was already: its process has ended, or somebody else removed it.
   Status turn_off(int kdamond) const;
 
   // `file` is relative to the kdamond's folder.

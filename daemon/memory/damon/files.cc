@@ -23,7 +23,7 @@ Result<uint64_t> read_u64(const UniqueFd& folder, const std::string& file) {
   const UniqueFd fd(::openat(folder.get(), file.c_str(), O_RDONLY | O_CLOEXEC));
   char text[32];
   const ssize_t got = fd ? ::read(fd.get(), text, sizeof text) : -1;
-  if (got < 0) return fail_errno(errno, "DAMON: tried_regions/" + file);
+  if (got < 0) return damon_failed(errno, "tried_regions/" + file);
   const std::string_view number(text, static_cast<size_t>(got));
   const auto digits = number.substr(0, number.find('\n'));
   uint64_t value = 0;
@@ -111,8 +111,11 @@ Result<DamonReading> FilesMonitor::read() {
   const auto folder = claim_->path(kdamond_, kScheme + "tried_regions");
   const UniqueFd regions(
       ::open(claim_->sysroot().resolve(folder).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!regions) return damon_failed(errno, "'" + folder + "'");
+  const auto names = claim_->sysroot().try_list(folder);
+  if (!names) return tl::unexpected(names.error());
   DamonReading reading;
-  for (const auto& name : claim_->sysroot().list(folder)) {
+  for (const auto& name : *names) {
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;  // total_bytes
     const auto region = read_region(regions, name);
     if (!region) return tl::unexpected(region.error());

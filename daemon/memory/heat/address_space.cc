@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <fstream>
-#include <sstream>
 
 #include "daemon/memory/heat/whole_number.h"
 
@@ -36,16 +34,37 @@ bool parse_header(std::string_view line, Mapping& mapping) {
 // "Rss:   4 kB"; lines that are not of interest are skipped.
 bool parse_field(std::string_view line, Mapping& mapping) {
   const auto key = take_word(line);
-  const bool rss = key == "Rss:", page = key == "KernelPageSize:";
+  const bool page = key == "KernelPageSize:";
+  // Pages of hugetlbfs do not count as resident set.
+  const bool resident = key == "Rss:" || key == "Private_Hugetlb:" || key == "Shared_Hugetlb:";
   const bool huge = key == "AnonHugePages:" || key == "ShmemPmdMapped:" || key == "FilePmdMapped:";
-  if (!rss && !page && !huge) return true;
+  if (!resident && !page && !huge) return true;
   uint64_t kib = 0;
-  if (!parse_whole(take_word(line), kib) || kib > UINT64_MAX >> 10) return false;
-  if (rss) mapping.resident_bytes = kib << 10;
+  if (!parse_whole(take_word(line), kib) || kib > UINT64_MAX >> 12) return false;
+  if (resident) mapping.resident_bytes += kib << 10;
   if (huge) mapping.huge_bytes += kib << 10;
   if (!page) return true;
   mapping.page_bytes = static_cast<uint32_t>(kib << 10);
   return std::has_single_bit(mapping.page_bytes) && kib <= 1 << 20;
+}
+
+// The text is read in pieces. A mapping that grew, or joined the one before, between two of them
+// is written once more, from its old start: as it is then.
+void keep_latest(std::vector<Mapping>& mappings) {
+  std::vector<Mapping> kept;
+  for (auto& mapping : mappings) {
+    while (!kept.empty() && kept.back().start >= mapping.start && kept.back().end <= mapping.end)
+      kept.pop_back();
+    if (!kept.empty()) mapping.start = std::max(mapping.start, kept.back().end);
+    if (mapping.start < mapping.end) kept.push_back(std::move(mapping));
+  }
+  mappings = std::move(kept);
+}
+
+bool is_file(const Mapping& mapping) {
+  // mmap's MAP_HUGETLB, which the kernel gives a file.
+  const bool anonymous = mapping.name == "/anon_hugepage (deleted)";
+  return mapping.name.starts_with('/') && !anonymous && !mapping.shared();
 }
 
 }  // namespace
@@ -67,18 +86,13 @@ Result<std::vector<Mapping>> parse_smaps(std::string_view text) {
       return fail(ErrorCode::kInvalid, fmt::format("smaps line {}: cannot be understood: '{}'",
                                                    number, line.substr(0, 80)));
   }
+  keep_latest(mappings);
   return mappings;
 }
 
 Result<std::vector<Mapping>> read_mappings(const Sysroot& sysroot, pid_t pid) {
-  // Sysroot::read refuses large files, and this one has 25 lines a mapping.
-  const auto path = sysroot.resolve(fmt::format("/proc/{}/smaps", pid));
-  std::ifstream file(path);
-  if (!file) return fail_errno(errno, fmt::format("memory map '{}'", path.string()));
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (file.bad()) return fail_errno(errno, fmt::format("memory map '{}'", path.string()));
-  return parse_smaps(text.view());
+  // 25 lines a mapping.
+  return sysroot.read(fmt::format("/proc/{}/smaps", pid), SIZE_MAX).and_then(parse_smaps);
 }
 
 std::vector<TrackedRange> trackable_ranges(const std::vector<Mapping>& mappings,
@@ -86,9 +100,8 @@ std::vector<TrackedRange> trackable_ranges(const std::vector<Mapping>& mappings,
   std::vector<TrackedRange> ranges;
   for (const auto& mapping : mappings) {
     const bool kernel_page = mapping.name.starts_with("[v");
-    const bool file = mapping.name.starts_with('/') && !mapping.shared();
     const bool accessible = mapping.permissions[0] == 'r' || mapping.permissions[1] == 'w';
-    if (kernel_page || !accessible || (file && !filter.file_backed)) continue;
+    if (kernel_page || !accessible || (is_file(mapping) && !filter.file_backed)) continue;
     if (mapping.resident_bytes < filter.min_bytes) continue;
     // With any huge page among them: a part of one cannot be placed by itself.
     const bool huge = mapping.huge_bytes > 0;

@@ -16,9 +16,9 @@ namespace tierpilot {
 struct Mapping {
   uint64_t start = 0;
   uint64_t end = 0;
-  std::string permissions;  // "rw-p"
-  std::string name;         // a path, "[heap]", "" for anonymous memory
-  uint64_t resident_bytes = 0;
+  std::string permissions;               // "rw-p"
+  std::string name;                      // a path, "[heap]", "" for anonymous memory
+  uint64_t resident_bytes = 0;           // hugetlbfs included
   uint64_t huge_bytes = 0;               // resident in transparent huge pages
   uint32_t page_bytes = kBasePageBytes;  // larger for hugetlbfs
 
@@ -26,9 +26,10 @@ struct Mapping {
   uint64_t bytes() const { return end - start; }
 };
 
-// kNotFound when the process is gone, kDenied without CAP_SYS_PTRACE on somebody else's.
+// Sorted and disjoint. kNotFound when the process is gone, kDenied without CAP_SYS_PTRACE on
+// somebody else's.
 Result<std::vector<Mapping>> read_mappings(const Sysroot& sysroot, pid_t pid);
-// kInvalid names the line that is not as the kernel writes it.
+// The same of a text. kInvalid names the line that is not as the kernel writes it.
 Result<std::vector<Mapping>> parse_smaps(std::string_view text);
 
 struct RangeFilter {

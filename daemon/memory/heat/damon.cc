@@ -81,10 +81,13 @@ class DamonTracker final : public HeatTracker {
   }
 
  private:
+  Status look_each(int64_t sample_us);
+
   const pid_t pid_;
   DamonAccess& access_;
   const DamonOptions options_;
-  DamonAttrs attrs_;  // with the intervals in use
+  DamonAttrs attrs_;                         // with the intervals in use
+  int64_t most_aggregation_us_ = INT64_MAX;  // that was not denied
   const TrackerTraits traits_;
   std::unique_ptr<DamonMonitor> monitor_;
   int64_t cpu_ns_ = 0;  // as of the latest sample
@@ -96,13 +99,27 @@ void DamonTracker::scale_effort(double factor) {
   const int64_t sample_us = std::clamp(wanted_us, fastest.sample_us,
                                        std::max(fastest.sample_us, options_.slowest_sample_us));
   if (!monitor_ || sample_us == attrs_.sample_us) return;
-  const int64_t aggregation_us = std::max(fastest.aggregation_us, sample_us * options_.min_checks);
-  const auto set = monitor_->set_intervals(sample_us, aggregation_us);
+  auto set = look_each(sample_us);
+  // Without CAP_SYS_PTRACE an aggregation has to end soon.
+  if (!set && set.error().code == ErrorCode::kDenied &&
+      most_aggregation_us_ > kPlainAggregationUs) {
+    most_aggregation_us_ = kPlainAggregationUs;
+    set = look_each(sample_us);
+  }
   if (!set) spdlog::warn("{}", set.error().message);
+}
+
+Status DamonTracker::look_each(int64_t sample_us) {
+  const int64_t wanted_us =
+      std::max(options_.attrs.aggregation_us, sample_us * options_.min_checks);
+  const int64_t aggregation_us = std::min(wanted_us, most_aggregation_us_);
+  auto set = monitor_->set_intervals(sample_us, aggregation_us);
   // A keeper that is away is told when it is back.
-  if (!set && set.error().code != ErrorCode::kUnreachable) return;
-  attrs_.sample_us = sample_us;
-  attrs_.aggregation_us = aggregation_us;
+  if (set || set.error().code == ErrorCode::kUnreachable) {
+    attrs_.sample_us = sample_us;
+    attrs_.aggregation_us = aggregation_us;
+  }
+  return set;
 }
 
 std::vector<std::unique_ptr<DamonAccess>> all_ways(const Sysroot& sysroot) {

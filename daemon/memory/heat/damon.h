@@ -13,7 +13,7 @@ namespace tierpilot {
 struct DamonOptions {
   DamonAttrs attrs;
   // With less CPU time to spend it looks less often, down to this; an aggregation then takes
-  // longer.
+  // longer, or has fewer looks where it may not.
   int64_t slowest_sample_us = 100'000;
   int min_checks = 20;  // per aggregation
 };

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <fstream>
-#include <sstream>
 
 #include "daemon/memory/heat/whole_number.h"
 
@@ -69,13 +67,8 @@ Result<std::vector<MappingNodes>> parse_numa_maps(std::string_view text) {
 }
 
 Result<std::vector<MappingNodes>> read_numa_maps(const Sysroot& sysroot, pid_t pid) {
-  // Sysroot::read refuses files over 1 MiB, which 10,000 mappings make.
-  const auto path = sysroot.resolve(fmt::format("/proc/{}/numa_maps", pid));
-  std::ifstream file(path);
-  if (!file) return fail_errno(errno, fmt::format("process {}: '{}'", pid, path.string()));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return parse_numa_maps(text.view());
+  // 10,000 mappings make a MiB.
+  return sysroot.read(fmt::format("/proc/{}/numa_maps", pid), SIZE_MAX).and_then(parse_numa_maps);
 }
 
 }  // namespace tierpilot

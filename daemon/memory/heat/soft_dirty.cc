@@ -96,6 +96,9 @@ class SoftDirtyTracker final : public HeatTracker {
       if (got < 0) return fail_errno(errno, fmt::format("/proc/{}/pagemap", pid_));
       if (got == 0) return fail(ErrorCode::kNotFound, fmt::format("process {} has ended", pid_));
       const auto pages = static_cast<size_t>(got) / sizeof(uint64_t);
+      if (pages == 0)
+        return fail(ErrorCode::kIo,
+                    fmt::format("/proc/{}/pagemap: {} bytes are no entry", pid_, got));
       add_dirty_samples({entries.data(), pages}, at, block_pages, interval_s, samples);
       at += pages * kBasePageBytes;
     }

@@ -4,16 +4,17 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 
 #include "base/log.h"
 #include "daemon/memory/loop/tiers.h"
+#include "daemon/memory/loop/watched.h"
 
 namespace tierpilot {
 namespace {
 
 constexpr double kNsPerS = 1e9;
 constexpr uint64_t kStrideBytes = 2 * kHugePageBytes;
+constexpr int64_t kPatienceNs = 1'000'000'000;   // with a tracker that then does not answer
 constexpr int64_t kPaceAfterNs = 2'000'000'000;  // kernel threads' CPU time is told in ticks
 
 MoverOptions mover_options(const LoopOptions& options) {
@@ -43,52 +44,13 @@ std::vector<std::vector<PageMove>> take_stride(std::span<const PageMove>& plan) 
   return groups;
 }
 
-struct Refusal {
-  uint64_t start = 0, end = 0;
-  int64_t until_ns = 0;
-};
+// Whether the tier had no room. For hugetlbfs's largest pages the kernel has a pool of their own,
+// whose end says nothing of the tier.
+bool is_full(const PageMove& move, const MoveResult& result) {
+  return move.page_bytes <= kHugePageBytes && result.pages_failed.count(ENOMEM) > 0;
+}
 
 }  // namespace
-
-struct PagingLoop::Watched {
-  LoopTarget target;
-  std::unique_ptr<HeatTracker> tracker;  // null: heat makes no difference
-  HeatMap heat;
-  std::vector<TrackedRange> ranges;
-  std::vector<PagingChunk> chunks;
-  std::vector<Refusal> refusals;
-  int64_t mappings_ns = 0;  // when they were read; 0: never
-  int64_t sampled_ns = 0;
-  int64_t paced_ns = 0;  // when the tracker's effort was looked at
-  int64_t paced_cpu_ns = 0;
-  int64_t most_cpu_ns = 0;
-  bool ended = false;
-  std::string trouble;
-
-  Result<std::vector<AccessSample>> look() {
-    return tracker ? tracker->sample(ranges) : std::vector<AccessSample>{};
-  }
-  // The variance of a mean whose weights fall by `keep` from one sample to the next is that of
-  // (1 + keep) / (1 - keep) samples.
-  HeatEvidence evidence(double elapsed_s) const {
-    const double keep = std::exp2(-elapsed_s / heat.half_life_s());
-    return {.observed_s = tracker ? tracker->observed_s() : 0,
-            .updates_in_mean = (1 + keep) / std::max(1 - keep, 1e-3)};
-  }
-  // Also of a kernel thread that has ended, and then tells nothing any more.
-  int64_t tracker_cpu_ns() {
-    if (tracker) most_cpu_ns = std::max(most_cpu_ns, tracker->kernel_cpu_ns());
-    return most_cpu_ns;
-  }
-
-  // What could not be moved lately is left out of plans.
-  void forget_refused(int64_t now_ns) {
-    std::erase_if(refusals, [now_ns](const auto& refusal) { return refusal.until_ns <= now_ns; });
-    for (auto& chunk : chunks)
-      for (const auto& refusal : refusals)
-        if (chunk.start < refusal.end && refusal.start < chunk.end) chunk.heat_known = false;
-  }
-};
 
 PagingLoop::PagingLoop(LoopEnvironment environment, LoopOptions options)
     : environment_(std::move(environment)),
@@ -183,9 +145,9 @@ Status PagingLoop::refresh_mappings(Watched& watched, int64_t now_ns) {
   return {};
 }
 
-void PagingLoop::sample(Watched& watched, int64_t now_ns) {
+Status PagingLoop::sample(Watched& watched, int64_t now_ns, const std::optional<Error>& silent) {
   const auto seen = refresh_mappings(watched, now_ns)
-                        .and_then([&] { return watched.look(); })
+                        .and_then([&] { return watched.look(silent); })
                         .and_then([&](const std::vector<AccessSample>& samples) {
                           const double elapsed_s =
                               static_cast<double>(now_ns - watched.sampled_ns) / kNsPerS;
@@ -201,6 +163,7 @@ void PagingLoop::sample(Watched& watched, int64_t now_ns) {
   // Plans need to know where pages are.
   if (!seen) watched.chunks.clear();
   watched.forget_refused(now_ns);
+  return seen;
 }
 
 void PagingLoop::refresh_tiers() {
@@ -220,11 +183,17 @@ void PagingLoop::note_full(size_t tier) {
   kept_[tier] = {tiers[tier].free_bytes, environment_.pacer.boot_ns() + options_.refused_pause_ns};
 }
 
-void PagingLoop::sample_all() {
+void PagingLoop::sample_all(std::stop_token stop) {
   refresh_tiers();
+  // Who lets one wait in vain would let each of the others: all are watched by the same.
+  std::optional<Error> silent;
   for (auto& watched : targets_) {
-    sample(*watched, environment_.pacer.boot_ns());
-    pace_tracker(*watched, environment_.pacer.boot_ns());
+    if (stop.stop_requested()) break;
+    const int64_t now_ns = environment_.pacer.boot_ns();
+    const auto seen = sample(*watched, now_ns, silent);
+    const bool waited = environment_.pacer.boot_ns() - now_ns > kPatienceNs;
+    if (!seen && seen.error().code == ErrorCode::kUnreachable && waited) silent = seen.error();
+    if (!silent) pace_tracker(*watched, environment_.pacer.boot_ns());
   }
   counters_.ended_targets += std::erase_if(targets_, [&](const auto& watched) {
     if (watched->ended) gone_tracker_cpu_ns_ += watched->tracker_cpu_ns();
@@ -289,7 +258,7 @@ void PagingLoop::account(const PageMove& move, const MoveResult& result) {
       result.bytes_moved;
   for (const auto& [err, pages] : result.pages_failed) counters_.failed_pages[err] += pages;
   // A tier without room is no fault of the memory's.
-  const bool refused = result.pages_failed.size() > result.pages_failed.count(ENOMEM);
+  const bool refused = result.pages_failed.size() > (is_full(move, result) ? 1 : 0);
   if (result.bytes_moved > 0 || !refused) return;
   for (auto& watched : targets_)
     if (watched->target.pid == move.pid)
@@ -337,7 +306,7 @@ bool PagingLoop::carry_out_alike(std::span<const PageMove> moves, std::stop_toke
     const auto& result = (*results)[i];
     account(moves[i], result);
     moved += result.bytes_moved;
-    full |= result.bytes_moved == 0 && result.pages_failed.count(ENOMEM);
+    full |= result.bytes_moved == 0 && is_full(moves[i], result);
   }
   if (full) note_full(moves.front().to_tier);
   return !full;
@@ -371,7 +340,7 @@ int64_t PagingLoop::run_round(std::stop_token stop) {
   {
     const std::lock_guard lock(mutex_);
     ++counters_.rounds;
-    sample_all();
+    sample_all(stop);
     latest_plan_ = plan_now = plan(PagingMode::kEnforce);
     latest_advice_ = plan(PagingMode::kAdvise);
     counters_.planned_moves += plan_now.moves.size();

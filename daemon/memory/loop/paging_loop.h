@@ -108,14 +108,15 @@ class PagingLoop {
 
   // Rounds until `stop`. One thread.
   void run(std::stop_token stop);
-  // One round, at once; for callers with a loop of their own. Returns when the next one is due.
+  // One round, at once; for callers with a loop of their own. Returns when the next one is due. A
+  // stop waits for the sample of one target at most.
   int64_t run_round(std::stop_token stop = {});
 
  private:
   struct Watched;
 
-  void sample_all();
-  void sample(Watched& watched, int64_t now_ns);
+  void sample_all(std::stop_token stop);
+  Status sample(Watched& watched, int64_t now_ns, const std::optional<Error>& silent);
   Status refresh_mappings(Watched& watched, int64_t now_ns);
   PagingInput make_input(PagingMode mode) const;
   MovePlan plan(PagingMode mode);

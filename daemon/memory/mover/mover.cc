@@ -62,7 +62,9 @@ void Mover::Batch::resize(size_t count) {
 
 void Mover::add_pages(const MoveRequest& request, uint64_t start, uint64_t end,
                       const Result<std::vector<uint64_t>>& huge, size_t owner, Batch& batch) const {
-  const bool may_be_huge = request.page_bytes <= kHugePageBytes;
+  // Other sizes are hugetlbfs's alone, whose pages all are of one.
+  const bool may_be_huge =
+      request.page_bytes == kBasePageBytes || request.page_bytes == kHugePageBytes;
   for (uint64_t at = start; at < end;) {
     const uint64_t head = at & ~(kHugePageBytes - 1);
     if (may_be_huge && huge && std::binary_search(huge->begin(), huge->end(), head)) {

@@ -53,14 +53,14 @@ Accesses count(const Planner& planner, const std::vector<size_t>& chunks) {
 // Hottest first, as far as it fits: the fewest bytes for the share.
 void shift_accesses(Planner& planner, const Shift& shift, double all) {
   const auto hottest = planner.by_heat(PagingPolicy::kBalance, true);
-  const auto coldest = planner.by_heat(PagingPolicy::kBalance, false);
+  auto evictable = planner.evictable(PagingPolicy::kBalance, 0);
   double left = shift.share * all;
   for (const size_t chunk : hottest) {
     const double heat = planner.heat_of(chunk);
     if (planner.has_moved(chunk) || heat == 0 || heat > left) continue;
     const bool above = planner.bytes_below(chunk, 0) == 0;
     if (above == shift.up) continue;
-    const bool moved = shift.up ? planner.promote(chunk, 0, coldest, MoveReason::kLevelUp)
+    const bool moved = shift.up ? planner.promote(chunk, 0, evictable, MoveReason::kLevelUp)
                                 : planner.demote(chunk, 0, MoveReason::kLevelDown);
     if (moved) left -= heat;
   }

@@ -5,12 +5,12 @@ namespace {
 
 void fill_tier(Planner& planner, size_t tier) {
   const auto hottest = planner.by_heat(PagingPolicy::kHeat, true);
-  const auto coldest = planner.by_heat(PagingPolicy::kHeat, false);
+  auto evictable = planner.evictable(PagingPolicy::kHeat, tier);
   for (const size_t chunk : hottest) {
     if (planner.chunks()[chunk].heat < planner.input().limits.min_heat) return;
     if (planner.move_budget() == 0) return;
     if (planner.has_moved(chunk) || planner.bytes_below(chunk, tier) == 0) continue;
-    planner.promote(chunk, tier, coldest, MoveReason::kHot);
+    planner.promote(chunk, tier, evictable, MoveReason::kHot);
   }
 }
 

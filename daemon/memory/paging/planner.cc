@@ -8,6 +8,8 @@ namespace {
 
 // Of a group without a budget; adding to it does not overflow.
 constexpr uint64_t kUnbounded = UINT64_MAX / 2;
+// Of victims that find no room below, for one chunk.
+constexpr size_t kMostMisses = 64;
 
 double pages(uint64_t bytes, uint32_t page_bytes) {
   return static_cast<double>(bytes) / page_bytes;
@@ -100,38 +102,75 @@ std::vector<size_t> Planner::by_heat(PagingPolicy policy, bool hottest_first) co
   return order;
 }
 
-std::optional<std::vector<size_t>> Planner::find_victims(
-    size_t index, size_t tier, const std::vector<size_t>& coldest_first) const {
-  const PagingChunk& hot = units_[index];
-  const uint64_t need = bytes_below(index, tier);
-  uint64_t tier_room = room_in(tier), budget_room = room_in_budget(hot.group, tier), evicted = 0;
-  std::vector<size_t> victims;
-  // Room in a group's budget only the group itself can make, room in the tier everybody.
-  for (const bool own : {true, false})
-    for (const size_t v : coldest_first) {
-      if ((own ? budget_room : tier_room) >= need || need + evicted > move_budget_) break;
-      const PagingChunk& cold = units_[v];
-      if (!outranks(hot, cold)) break;
-      const uint64_t bytes = cold.bytes_in(tier);
-      const bool same = cold.group == hot.group;
-      if (v == index || moved_[v] || bytes == 0 || (own && !same)) continue;
-      if (std::find(victims.begin(), victims.end(), v) != victims.end()) continue;
-      const auto below = tier_below(v, tier);
-      if (!below) continue;
-      victims.push_back(v);
-      evicted += bytes_above(v, *below);
-      tier_room += bytes;
-      if (same) budget_room += bytes;
-    }
-  const bool enough = tier_room >= need && budget_room >= need && need + evicted <= move_budget_;
-  if (!enough) return {};
-  return victims;
+Evictable Planner::evictable(PagingPolicy policy, size_t tier) const {
+  Evictable found;
+  for (const size_t chunk : by_heat(policy, false)) {
+    if (moved_[chunk] || units_[chunk].bytes_in(tier) == 0) continue;
+    found.all.push_back(chunk);
+    found.of_group[units_[chunk].group].push_back(chunk);
+  }
+  return found;
 }
 
-bool Planner::promote(size_t index, size_t tier, const std::vector<size_t>& coldest_first,
-                      MoveReason reason) {
+struct Planner::Wanted {
+  size_t hot;
+  size_t tier;
+  uint64_t need;
+  uint64_t tier_room;
+  uint64_t budget_room;
+  uint64_t evicted = 0;
+  std::vector<size_t> victims = {};
+
+  bool has(size_t chunk) const {
+    return std::find(victims.begin(), victims.end(), chunk) != victims.end();
+  }
+};
+
+void Planner::add_victims(Wanted& wanted, std::list<size_t>& coldest_first,
+                          uint64_t Wanted::*room) const {
+  const PagingChunk& hot = units_[wanted.hot];
+  size_t misses = 0;
+  for (auto at = coldest_first.begin(); at != coldest_first.end() && misses < kMostMisses;) {
+    const size_t v = *at;
+    if (wanted.*room >= wanted.need || wanted.need + wanted.evicted > move_budget_) return;
+    const PagingChunk& cold = units_[v];
+    if (moved_[v]) {
+      at = coldest_first.erase(at);
+      continue;
+    }
+    ++at;
+    if (!outranks(hot, cold)) return;
+    if (v == wanted.hot || wanted.has(v)) continue;
+    const auto below = tier_below(v, wanted.tier);
+    misses += !below;
+    if (!below) continue;
+    wanted.victims.push_back(v);
+    wanted.evicted += bytes_above(v, *below);
+    wanted.tier_room += cold.bytes_in(wanted.tier);
+    if (cold.group == hot.group) wanted.budget_room += cold.bytes_in(wanted.tier);
+  }
+}
+
+std::optional<std::vector<size_t>> Planner::find_victims(size_t index, size_t tier,
+                                                         Evictable& evictable) const {
+  const size_t group = units_[index].group;
+  Wanted wanted{.hot = index,
+                .tier = tier,
+                .need = bytes_below(index, tier),
+                .tier_room = room_in(tier),
+                .budget_room = room_in_budget(group, tier)};
+  // Room in a group's budget only the group itself can make, room in the tier everybody.
+  add_victims(wanted, evictable.of_group[group], &Wanted::budget_room);
+  add_victims(wanted, evictable.all, &Wanted::tier_room);
+  const bool enough = wanted.tier_room >= wanted.need && wanted.budget_room >= wanted.need &&
+                      wanted.need + wanted.evicted <= move_budget_;
+  if (!enough) return {};
+  return std::move(wanted.victims);
+}
+
+bool Planner::promote(size_t index, size_t tier, Evictable& evictable, MoveReason reason) {
   if (bytes_above(index, tier) > 0) return false;
-  const auto victims = find_victims(index, tier, coldest_first);
+  const auto victims = find_victims(index, tier, evictable);
   if (!victims) return false;
   // Those before may have taken the room that was left below.
   for (const size_t v : *victims)

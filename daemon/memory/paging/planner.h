@@ -2,6 +2,8 @@
 // far are done. Internal.
 #pragma once
 
+#include <list>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +11,12 @@
 #include "daemon/memory/paging/plan.h"
 
 namespace tierpilot {
+
+// Chunks that may leave a tier, coldest first. Those that have left are taken off as they are met.
+struct Evictable {
+  std::list<size_t> all;
+  std::map<size_t, std::list<size_t>> of_group;
+};
 
 class Planner {
  public:
@@ -20,6 +28,8 @@ class Planner {
   bool has_moved(size_t chunk) const { return moved_[chunk]; }
   // Chunks of groups with `policy` whose heat is known.
   std::vector<size_t> by_heat(PagingPolicy policy, bool hottest_first) const;
+  // Those of them that have pages in `tier`.
+  Evictable evictable(PagingPolicy policy, size_t tier) const;
   // Accesses per second that were seen on the whole chunk.
   double heat_of(size_t chunk) const;
 
@@ -30,11 +40,11 @@ class Planner {
   uint64_t group_excess(size_t group) const;                 // above its budget
   uint64_t move_budget() const { return move_budget_; }
 
-  // Moves the chunk up into `tier`, after chunks of `coldest_first` that are colder by the
-  // hysteresis where room is wanting. False, with at most some of those moved down, when that is
-  // not enough, or when part of the chunk is in a faster tier: it would go down with the rest.
-  bool promote(size_t chunk, size_t tier, const std::vector<size_t>& coldest_first,
-               MoveReason reason);
+  // Moves the chunk up into `tier`, after chunks of `evictable` that are colder by the hysteresis
+  // where room is wanting. False, with at most some of those moved down, when that is not enough,
+  // or when part of the chunk is in a faster tier: it would go down with the rest. Looks no further
+  // once many of the coldest find no room below: else a full machine would take quadratic time.
+  bool promote(size_t chunk, size_t tier, Evictable& evictable, MoveReason reason);
   // Moves the chunk from `tier` into the next slower one that has room and is not faster than any
   // part of it. False when none has.
   bool demote(size_t chunk, size_t tier, MoveReason reason);
@@ -46,9 +56,12 @@ class Planner {
   MovePlan take() { return std::move(plan_); }
 
  private:
+  struct Wanted;
   // What must go down before `chunk` comes up; nothing when that cannot be done.
   std::optional<std::vector<size_t>> find_victims(size_t chunk, size_t tier,
-                                                  const std::vector<size_t>& coldest_first) const;
+                                                  Evictable& evictable) const;
+  // Until there is as much of `room` as is needed.
+  void add_victims(Wanted& wanted, std::list<size_t>& coldest_first, uint64_t Wanted::*room) const;
   // Where demote() would move it; nothing when no tier has room.
   std::optional<size_t> tier_below(size_t chunk, size_t tier) const;
   bool outranks(const PagingChunk& hot, const PagingChunk& cold) const;

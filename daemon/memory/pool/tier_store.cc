@@ -178,6 +178,11 @@ void TierStore::remove_private(const std::string& owner, const std::string& data
   fs::remove_all(options_.dir + "/" + private_file_name(owner, dataset), ignored);
 }
 
+Status TierStore::settle(const Draft& draft) const {
+  if (options_.in_memory || ::fsync(draft.fd()) == 0) return {};
+  return fail_errno(errno, fmt::format("{}: fsync of '{}'", name(), draft.path()));
+}
+
 Status TierStore::publish(Draft draft, const ReplicaFile& file, bool home) const {
   const std::string path = path_of(file);
   const auto failed = [&](const char* step) {

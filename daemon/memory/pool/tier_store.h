@@ -70,6 +70,8 @@ class TierStore {
   Result<Draft> reclaim_private(const std::string& owner, const std::string& dataset) const;
   void remove_private(const std::string& owner, const std::string& dataset) const;
 
+  // Has the draft's bytes on a durable tier's disk: a full one may say so only now.
+  Status settle(const Draft& draft) const;
   // Makes the draft a read-only replica in one step; on return it is durable in a durable tier, and
   // its pages have left the page cache. On failure nothing is left.
   Status publish(Draft draft, const ReplicaFile& file, bool home) const;

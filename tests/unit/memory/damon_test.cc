@@ -131,6 +131,84 @@ TEST_F(DamonTest, IntervalsThatWereRefusedAreNotReckonedWith) {
   EXPECT_DOUBLE_EQ(tracker->observed_s(), 0.4);
 }
 
+// As the keeper serves a client without CAP_SYS_PTRACE.
+struct PlainAccess final : DamonAccess {
+  struct Monitor final : DamonMonitor {
+    Monitor(DamonAttrs& attrs, int& denied) : attrs(attrs), denied(denied) {}
+    Result<DamonReading> read() override { return DamonReading{}; }
+    Status set_intervals(int64_t sample_us, int64_t aggregation_us) override {
+      auto wanted = attrs;
+      wanted.sample_us = sample_us;
+      wanted.aggregation_us = aggregation_us;
+      auto status = check_plain(wanted);
+      denied += !status;
+      if (status) attrs = wanted;
+      return status;
+    }
+    DamonAttrs& attrs;
+    int& denied;
+  };
+  explicit PlainAccess(DamonAttrs& attrs, int& denied) : attrs(attrs), denied(denied) {}
+  std::string_view way() const override { return "through a test"; }
+  Status check() const override { return {}; }
+  Status open() override { return {}; }
+  Result<std::unique_ptr<DamonMonitor>> watch(pid_t, const DamonAttrs& wanted) override {
+    attrs = wanted;
+    return std::make_unique<Monitor>(attrs, denied);
+  }
+  DamonAttrs& attrs;
+  int& denied;
+};
+
+TEST(DamonOfOthers, LooksLessOftenWhereAggregationsMustBeShort) {
+  DamonAttrs attrs;
+  int denied = 0;
+  std::vector<std::unique_ptr<DamonAccess>> ways;
+  ways.push_back(std::make_unique<PlainAccess>(attrs, denied));
+  DamonSource source(std::move(ways), {});
+  auto tracker = source.make(42).value();
+  ASSERT_TRUE(tracker->start());
+  tracker->scale_effort(0.25);
+  EXPECT_EQ(attrs.sample_us, 20'000);
+  EXPECT_EQ(attrs.aggregation_us, 250'000);
+  EXPECT_DOUBLE_EQ(tracker->observed_s(), 0.25);
+  tracker->scale_effort(0.5);
+  EXPECT_EQ(attrs.sample_us, 40'000);
+  EXPECT_EQ(denied, 1) << "what is denied is asked for once";
+  tracker->scale_effort(100);
+  EXPECT_EQ(attrs, DamonAttrs()) << "and back to all";
+}
+
+TEST_F(DamonTest, MissingFilesOfDamonAreNoProcessThatHasEnded) {
+  make_damon();
+  auto source = one_by_files();
+  auto tracker = source.make(42).value();
+  ASSERT_TRUE(tracker->start());
+  add_region(0, 0, 4096, 1);
+  const auto region = kKdamonds + "0/contexts/0/schemes/0/tried_regions/";
+  for (const auto& gone : {region + "0/end", region, kKdamonds + "0"}) {
+    std::filesystem::remove_all(sysroot.resolve(gone));
+    const auto seen = tracker->sample({});
+    ASSERT_FALSE(seen) << gone;
+    EXPECT_EQ(seen.error().code, ErrorCode::kUnavailable) << seen.error().message;
+    EXPECT_THAT(seen.error().message, HasSubstr("is missing"));
+  }
+  std::filesystem::remove_all(sysroot.resolve("/proc/42"));
+  EXPECT_EQ(tracker->sample({}).error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(DamonTest, AKdamondThatSomebodyRemovedIsOff) {
+  make_damon();
+  auto source = one_by_files();
+  auto tracker = source.make(42).value();
+  ASSERT_TRUE(tracker->start());
+  const auto kdamond = sysroot.resolve(kKdamonds + "0"), kept = sysroot.resolve("/kept");
+  std::filesystem::rename(kdamond, kept);
+  tracker->stop();
+  std::filesystem::rename(kept, kdamond);
+  EXPECT_TRUE(source.make(43).value()->start()) << "its place is free";
+}
+
 TEST_F(DamonTest, ABusyKernelIsAskedAgain) {
   make_damon();
   auto source = one_by_files();

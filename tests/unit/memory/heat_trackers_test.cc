@@ -6,6 +6,8 @@
 #include "daemon/memory/heat/address_space.h"
 #include "daemon/memory/heat/choose.h"
 #include "daemon/memory/heat/fault_addresses.h"
+#include "daemon/memory/heat/heat_map.h"
+#include "daemon/memory/heat/numa_maps.h"
 #include "daemon/memory/heat/soft_dirty.h"
 #include "tests/unit/memory/damon_machine.h"
 
@@ -56,6 +58,18 @@ TEST_F(ChoiceTest, SoftDirtyLooksFirstWhetherItMay) {
   if (::geteuid() == 0) GTEST_SKIP() << "root may write every file";
   EXPECT_EQ(source.may_watch(42).error().code, ErrorCode::kDenied);
   EXPECT_FALSE(source.make(42));
+}
+
+TEST_F(ChoiceTest, LessThanAnEntryOfThePagemapIsAnError) {
+  write("/proc/42/clear_refs", "");
+  write("/proc/42/pagemap", "four");
+  SoftDirtySource source(sysroot, system_clock());
+  auto tracker = source.make(42).value();
+  ASSERT_TRUE(tracker->start());
+  const std::vector ranges{TrackedRange{0, kBasePageBytes}};
+  const auto samples = tracker->sample(ranges);
+  ASSERT_FALSE(samples);
+  EXPECT_THAT(samples.error().message, HasSubstr("/proc/42/pagemap"));
 }
 
 TEST(SoftDirty, BlocksOfAlikePagesBecomeOneSample) {
@@ -152,7 +166,7 @@ constexpr std::string_view kSmaps =
     "Rss:  8192 kB\nAnonHugePages:     8192 kB\nKernelPageSize: 4 kB\nVmFlags: rd wr\n"
     "7f0000f00000-7f0001f00000 rw-p 00000000 00:00 0 [heap]\n"
     "Rss:  2048 kB\nKernelPageSize: 4 kB\nAnonHugePages: 0 kB\n"
-    "7fff0000-7fff2000 r-xp 00000000 00:00 0 [vdso]\nRss: 8 kB\n";
+    "7fff00000000-7fff00002000 r-xp 00000000 00:00 0 [vdso]\nRss: 8 kB\n";
 
 TEST(AddressSpace, ReadsSmaps) {
   const auto mappings = parse_smaps(kSmaps).value();
@@ -181,6 +195,79 @@ TEST(AddressSpace, CutsOffWhatIsNoWholeHugePage) {
   EXPECT_EQ(ranges[1].start, 0x7f0000200000U);
   EXPECT_EQ(ranges[1].page_bytes, kHugePageBytes);
   EXPECT_EQ(ranges[2].end - ranges[2].start, 4096U);
+}
+
+std::string mapping_text(uint64_t first_mib, uint64_t last_mib) {
+  return fmt::format("{:x}-{:x} rw-p 00000000 00:00 0 \nRss: {} kB\nKernelPageSize: 4 kB\n",
+                     first_mib << 20, last_mib << 20, (last_mib - first_mib) << 10);
+}
+
+// The kernel writes smaps in pieces, and begins each where the one before ended or at the start of
+// what has grown over that place.
+TEST(AddressSpace, WhatGrewWhileItWasReadCountsOnce) {
+  const auto grown = parse_smaps(mapping_text(1, 4) + mapping_text(1, 9) + mapping_text(9, 10));
+  ASSERT_EQ(grown.value().size(), 2U);
+  EXPECT_EQ(grown->at(0).end, 9U << 20);
+  EXPECT_EQ(grown->at(0).resident_bytes, 8U << 20);
+  const auto joined = parse_smaps(mapping_text(1, 4) + mapping_text(4, 6) + mapping_text(1, 9));
+  ASSERT_EQ(joined.value().size(), 1U);
+  EXPECT_EQ(joined->at(0).bytes(), 8U << 20);
+  const auto cut = parse_smaps(mapping_text(1, 8) + mapping_text(4, 9) + mapping_text(5, 7));
+  ASSERT_EQ(cut.value().size(), 2U);
+  EXPECT_EQ(cut->at(0).end, cut->at(1).start);
+  EXPECT_EQ(cut->at(1).end, 9U << 20);
+}
+
+TEST(AddressSpace, TheHeatOfWhatGrewIsKnown) {
+  const auto mappings = parse_smaps(mapping_text(256, 260) + mapping_text(256, 272)).value();
+  const auto ranges = trackable_ranges(mappings);
+  HeatMap heat;
+  heat.track(ranges);
+  heat.update(std::vector<AccessSample>{{256 << 20, 257 << 20, 900}}, 1);
+  EXPECT_EQ(heat.tracked_bytes(), 16U << 20);
+  uint64_t last = 0;
+  for (const auto& region : heat.regions()) {
+    EXPECT_LE(last, region.start);
+    last = region.end;
+  }
+  EXPECT_FLOAT_EQ(heat.regions().front().heat, 900);
+}
+
+constexpr std::string_view kHugetlbSmaps =
+    "7f0000000000-7f0004000000 rw-p 00000000 00:0f 12345   /anon_hugepage (deleted)\n"
+    "KernelPageSize:     2048 kB\nRss:                   0 kB\nAnonHugePages:         0 kB\n"
+    "Shared_Hugetlb:        0 kB\nPrivate_Hugetlb:   65536 kB\n"
+    "7f0080000000-7f00c0000000 rw-s 00000000 00:0f 12346   /dev/hugepages/x\n"
+    "KernelPageSize:  1048576 kB\nRss: 0 kB\nShared_Hugetlb:  1048576 kB\nPrivate_Hugetlb: 0 kB\n"
+    "7f0100000000-7f0100200000 r--p 00000000 00:0f 12347   /dev/hugepages/text\n"
+    "KernelPageSize:  2048 kB\nRss: 0 kB\nShared_Hugetlb:  2048 kB\n";
+
+TEST(AddressSpace, HugetlbfsIsResidentAndTrackedByItsPages) {
+  const auto mappings = parse_smaps(kHugetlbSmaps).value();
+  ASSERT_EQ(mappings.size(), 3U);
+  EXPECT_EQ(mappings[0].resident_bytes, 64U << 20);
+  EXPECT_EQ(mappings[1].resident_bytes, 1U << 30);
+  const auto ranges = trackable_ranges(mappings);
+  ASSERT_EQ(ranges.size(), 2U) << "no mapped files";
+  EXPECT_EQ(ranges[0].bytes(), 64U << 20);
+  EXPECT_EQ(ranges[0].page_bytes, kHugePageBytes);
+  EXPECT_EQ(ranges[1].page_bytes, 1U << 30);
+  EXPECT_EQ(trackable_ranges(mappings, {.file_backed = true}).size(), 3U);
+}
+
+// A folder in its place can be opened, and not be read.
+TEST_F(ChoiceTest, MapsThatCannotBeReadAreErrorsThatNameThem) {
+  for (const char* file : {"/proc/42/smaps", "/proc/42/numa_maps"})
+    std::filesystem::create_directories(sysroot.resolve(file));
+  const auto mappings = read_mappings(sysroot, 42);
+  ASSERT_FALSE(mappings);
+  EXPECT_THAT(mappings.error().message, HasSubstr(sysroot.resolve("/proc/42/smaps").string()));
+  const auto nodes = read_numa_maps(sysroot, 42);
+  ASSERT_FALSE(nodes);
+  EXPECT_THAT(nodes.error().message, HasSubstr(sysroot.resolve("/proc/42/numa_maps").string()));
+  write("/proc/43/numa_maps", "1000 default N0=5\n");
+  EXPECT_EQ(read_numa_maps(sysroot, 43).value().size(), 1U);
+  EXPECT_EQ(read_numa_maps(sysroot, 44).error().code, ErrorCode::kNotFound);
 }
 
 TEST(AddressSpace, NonsenseIsInvalid) {

@@ -37,6 +37,21 @@ TEST_F(MoverTest, MovesInBatchesAndTellsOfEachPage) {
   EXPECT_EQ(pages.move_calls, 8) << "no call for what is there or absent";
 }
 
+TEST_F(MoverTest, PagesOfHugetlbfsAreMovedByTheirOwnSize) {
+  for (const uint64_t page : {64 * kKiB, 2 * kMiB, 32 * kMiB})
+    for (const bool tells : {true, false}) {
+      pages.pages.clear();
+      pages.tells_huge_pages = tells;
+      pages.map(kBase, kBase + 64 * kMiB, 0, page);
+      auto all = request(128 * kMiB);
+      all.page_bytes = static_cast<uint32_t>(page);
+      const auto result = Mover(pages, pacer).move(all).value();
+      EXPECT_EQ(result.bytes_moved, 64 * kMiB) << page;
+      EXPECT_EQ(result.bytes_absent, 64 * kMiB) << page;
+      EXPECT_EQ(pages.bytes_on(1), 64 * kMiB) << page;
+    }
+}
+
 TEST_F(MoverTest, SmallRequestsShareACallAndEachHasItsResult) {
   pages.map(kBase, kBase + 4 * kMiB, 0);
   pages.pages[kBase + 2 * kMiB].fails_with = EACCES;

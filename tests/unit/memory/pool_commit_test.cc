@@ -1,9 +1,24 @@
 // What becomes of private copies in corners that few tasks come to.
 #include <fcntl.h>
+#include <sys/syscall.h>
 
 #include "base/clock.h"
 #include "base/unique_fd.h"
 #include "tests/unit/memory/pool_fixture.h"
+
+namespace {
+
+// A disk that is full when bytes that were taken are to be kept: one fsync fails, after so many.
+std::atomic<int> fsyncs_before_full = INT_MAX;
+
+}  // namespace
+
+// Stands before the C library's.
+extern "C" int fsync(int fd) {
+  if (fsyncs_before_full-- != 0) return static_cast<int>(::syscall(SYS_fsync, fd));
+  errno = ENOSPC;
+  return -1;
+}
 
 namespace tierpilot {
 namespace {
@@ -12,6 +27,12 @@ using namespace std::chrono_literals;
 
 class PoolCommit : public PoolTest {
  protected:
+  std::map<std::pair<std::string, uint64_t>, ReplicaChange> latest_changes() {
+    std::lock_guard lock(changes_mutex);
+    std::map<std::pair<std::string, uint64_t>, ReplicaChange> latest;
+    for (const auto& change : changes) latest[{change.name, change.version}] = change;
+    return latest;
+  }
   // A process that outlived the task `owner`, has its copy open and lets go within the time that
   // commits wait for it.
   std::thread late_writer(const std::string& path, std::function<void(int fd)> last_words) {
@@ -60,6 +81,71 @@ TEST_F(PoolCommit, WhatGotASecondNameMeanwhileIsRefused) {
   std::filesystem::remove(second);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, ErrorCode::kConflict);
+}
+
+TEST_F(PoolCommit, AllOrNothingWheneverTheDiskIsFull) {
+  for (int fsyncs = 0; fsyncs < 100; ++fsyncs) {
+    if (pool) {
+      ASSERT_TRUE(drop("a") && drop("b")) << "from the beginning";
+    }
+    open();
+    ASSERT_TRUE(create("a", ZeroFill{kMiB}));
+    ASSERT_TRUE(create("b", ZeroFill{kMiB}));
+    const auto served = serve("writer", {write_item("a", kMiB), write_item("b", kMiB)});
+    ASSERT_TRUE(served) << served.error().message;
+    for (const auto& written : served->items) write_file(written.path, content(kMiB, 'n'));
+    const auto before = pool->totals();
+    fsyncs_before_full = fsyncs;
+    const auto done = finish("writer");
+    fsyncs_before_full = INT_MAX;
+    const auto after = pool->totals();
+    expect_consistent();
+    if (done) {
+      EXPECT_TRUE(replica("a", 2) && replica("b", 2));
+      EXPECT_GT(fsyncs, 2) << "each file once, and its folder";
+      EXPECT_EQ(after.commits, before.commits + 2);
+      return;
+    }
+    EXPECT_EQ(done.error().code, ErrorCode::kExhausted) << done.error().message;
+    EXPECT_FALSE(replica("a", 2) || replica("b", 2)) << "fsync " << fsyncs;
+    EXPECT_EQ(after.commits, before.commits);
+    EXPECT_EQ(after.discards, before.discards + 2);
+    for (const auto& [key, told] : latest_changes())
+      EXPECT_FALSE(key.second == 2 && told.home) << key.first << " is told as committed";
+    open();
+    EXPECT_FALSE(replica("a", 2) || replica("b", 2)) << "fsync " << fsyncs << ", after a restart";
+    EXPECT_TRUE(in_slow("a") && in_slow("b"));
+  }
+  FAIL() << "a disk that is full but once is never done";
+}
+
+TEST_F(PoolCommit, BytesThatWereThereStayAsTheyWereWhenAnotherCannotBeCommitted) {
+  const auto next = content(kMiB, 'n');
+  remote->put("far", "w", 2, next);
+  for (int fsyncs = 0; fsyncs < 100; ++fsyncs) {
+    if (pool) {
+      ASSERT_TRUE(drop("w") && drop("z")) << "from the beginning";
+    }
+    open();
+    ASSERT_TRUE(create("w", ZeroFill{kMiB}));
+    ASSERT_TRUE(create("z", ZeroFill{kMiB}));
+    auto second = item("w", kMiB, 2);
+    second.sources = {"far"};
+    use(second);
+    const auto served = serve("writer", {write_item("w", kMiB), write_item("z", kMiB)});
+    ASSERT_TRUE(served) << served.error().message;
+    write_file(served->items[0].path, next);
+    write_file(served->items[1].path, content(kMiB, 'z'));
+    fsyncs_before_full = fsyncs;
+    const auto done = finish("writer");
+    fsyncs_before_full = INT_MAX;
+    expect_consistent();
+    if (done) return;
+    EXPECT_FALSE(replica("z", 2));
+    EXPECT_EQ(placed(replica("w", 2)), (ReplicaChange{"w", 2, kMiB, true, false, false}))
+        << "fsync " << fsyncs;
+  }
+  FAIL() << "a disk that is full but once is never done";
 }
 
 // The first is here already, and the second has grown beyond the fast tier's room.

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "daemon/topology/json.h"
+#include "tests/support/scratch_directory.h"
 #include "tests/unit/topology/sysroots.h"
 
 namespace tierpilot {
@@ -86,6 +87,19 @@ TEST(Topology, AKernelWithoutNumaIsOneNode) {
   EXPECT_EQ(topology->nodes[0].id, 0);
   EXPECT_EQ(topology->nodes[0].memory_total_bytes, 8 * kGiB);
   EXPECT_FALSE(topology->kernel_tiers_unavailable.empty());
+}
+
+TEST(Topology, NodesThatCannotBeReadAreNotTheWholeMachine) {
+  const ScratchDirectory scratch;
+  const auto copy = std::filesystem::copy_options::recursive;
+  std::filesystem::copy(SYSROOTS "/no_numa", scratch.path(), copy);
+  std::filesystem::create_directories(scratch.path() + "/sys/devices/system/node/online");
+  const auto topology = discover_topology(Sysroot(scratch.path()), {.nvml_library = ""});
+  ASSERT_TRUE(topology);
+  EXPECT_TRUE(topology->nodes.empty());
+  EXPECT_EQ(topology->unread, std::vector<std::string>{"/sys/devices/system/node/online"});
+  ASSERT_EQ(topology->warnings.size(), 1U);
+  EXPECT_NE(topology->warnings[0].find("/sys/devices/system/node/online"), std::string::npos);
 }
 
 TEST(Topology, MalformedFilesAreWarnedOfAndTheirFactsLeftOut) {

@@ -46,6 +46,17 @@ class WatcherTest : public testing::Test {
     write("node0/distance", "10 21 40");
     write("node1/distance", "21 10 40");
   }
+  // A folder in its place is there, and cannot be read as a file.
+  void make_unreadable(const std::string& file) {
+    const fs::path path = path_ + "/sys" + file;
+    if (fs::exists(path)) fs::rename(path, path.string() + ".kept");
+    fs::create_directories(path);
+  }
+  void make_readable(const std::string& file) {
+    const fs::path path = path_ + "/sys" + file;
+    fs::remove(path);
+    fs::rename(path.string() + ".kept", path);
+  }
   void unplug_node2() {
     write("online", "0-1");
     fs::remove_all(path_ + "/sys/devices/system/node/node2");
@@ -123,6 +134,50 @@ TEST_F(WatcherTest, AMachineThatCannotBeReadIsTriedAgain) {
   clock_.advance_ns(5 * kSecond);
   EXPECT_FALSE(watcher.check());
   fs::rename(path_ + "/gone", path_ + "/sys");
+  plug_in_node2();
+  clock_.advance_ns(5 * kSecond);
+  EXPECT_TRUE(watcher.check());
+}
+
+TEST_F(WatcherTest, WhatCannotBeReadForAMomentHasNotGone) {
+  plug_in_node2();
+  auto watcher = this->watcher();
+  for (const char* file :
+       {"/devices/system/node/online", "/devices/system/node/node1/meminfo",
+        "/devices/system/node/node2/meminfo", "/devices/system/node/node1/cpulist"}) {
+    make_unreadable(file);
+    clock_.advance_ns(5 * kSecond);
+    EXPECT_FALSE(watcher.check()) << file;
+    make_readable(file);
+    clock_.advance_ns(5 * kSecond);
+    EXPECT_FALSE(watcher.check()) << file << " can be read again: nothing has changed";
+  }
+  make_unreadable("/devices/system/node/node1/meminfo");
+  unplug_node2();
+  clock_.advance_ns(5 * kSecond);
+  EXPECT_FALSE(watcher.check());
+  make_readable("/devices/system/node/node1/meminfo");
+  clock_.advance_ns(5 * kSecond);
+  const auto change = watcher.check();
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->what, Sentences{"node 2 went offline"}) << "what did change is told then";
+}
+
+TEST_F(WatcherTest, DevicesThatCannotBeListedForAMomentHaveNotGone) {
+  fs::create_directories(path_ + "/sys/bus/dax/devices/dax0.0");
+  auto watcher = this->watcher();
+  fs::rename(path_ + "/sys/bus/dax/devices", path_ + "/sys/bus/dax/kept");
+  std::ofstream(path_ + "/sys/bus/dax/devices") << "no folder";
+  clock_.advance_ns(5 * kSecond);
+  EXPECT_FALSE(watcher.check());
+  fs::remove(path_ + "/sys/bus/dax/devices");
+  clock_.advance_ns(5 * kSecond);
+  EXPECT_TRUE(watcher.check()) << "a folder that is not there lists none";
+}
+
+TEST_F(WatcherTest, WhatCouldNotBeReadToBeginWithHoldsNothingUp) {
+  make_unreadable("/devices/system/node/node1/meminfo");
+  auto watcher = this->watcher();
   plug_in_node2();
   clock_.advance_ns(5 * kSecond);
   EXPECT_TRUE(watcher.check());

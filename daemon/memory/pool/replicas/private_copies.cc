@@ -14,11 +14,11 @@ Result<std::vector<ReplicaChange>> PrivateCopies::commit(const std::vector<Priva
   for (size_t i = 0; status && i < all.size(); ++i) status = all[i].stage(lock);
   if (status) status = StagedVersion::claim(lock, all);
   std::vector<ReplicaChange> published;
+  if (status) status = publish(lock, all);
   for (size_t i = 0; status && i < all.size(); ++i) {
-    status = all[i].publish(lock);
-    if (!status) break;
-    ++totals_.commits;
-    published.push_back(change_of(*holdings_.ledger.find(all[i].id())));
+    const Replica& replica = *holdings_.ledger.find(all[i].id());
+    holdings_.changed(replica);
+    published.push_back(change_of(replica));
   }
   // Before the bytes are given back.
   std::vector<Draft> left;
@@ -30,9 +30,18 @@ Result<std::vector<ReplicaChange>> PrivateCopies::commit(const std::vector<Priva
     // Those that could not even be opened must go too.
     for (const auto& copy : copies) holdings_.tiers.fast.remove_private(copy.owner, copy.name);
   });
+  (status ? totals_.commits : totals_.discards) += copies.size();
   if (status) return published;
-  totals_.discards += copies.size() - published.size();
   return tl::unexpected(status.error());
+}
+
+Status PrivateCopies::publish(Holdings::Lock& lock, std::vector<StagedVersion>& all) {
+  for (auto each = all.begin(); each != all.end(); ++each)
+    if (auto status = each->publish(lock); !status) {
+      for (auto done = all.begin(); done <= each; ++done) done->take_back(lock);
+      return status;
+    }
+  return {};
 }
 
 void PrivateCopies::discard(const PrivateCopy& copy) {

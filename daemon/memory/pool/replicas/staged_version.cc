@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/log.h"
+
 namespace tierpilot {
 
 Status StagedVersion::stage(Lock& lock) {
@@ -27,7 +29,7 @@ Status StagedVersion::claim(Lock& lock, std::vector<StagedVersion>& all) {
       return tl::unexpected(idle.error());
   for (auto& each : all) {
     auto& replica = each.holdings_.ledger.entry(each.id_, each.fast_file_->bytes());
-    each.here_already_ = replica.fast() || replica.slow();
+    each.earlier_ = {replica.fast(), replica.slow(), replica.home(), replica.doomed};
     each.busy_.emplace(each.holdings_, each.id_);
   }
   return {};
@@ -53,7 +55,9 @@ Status StagedVersion::copy_down(Lock& lock) {
     auto draft = holdings_.tiers.slow.draft(bytes);
     if (!draft) return tl::unexpected(draft.error());
     slow_file_.emplace(std::move(*draft));
-    return copy_bytes(fast_file_->fd(), slow_file_->fd(), bytes, what, kNeverCancelled);
+    auto copied = copy_bytes(fast_file_->fd(), slow_file_->fd(), bytes, what, kNeverCancelled);
+    if (!copied) return copied;
+    return holdings_.tiers.slow.settle(*slow_file_).map([&] { return *copied; });
   });
   if (!digest) return tl::unexpected(digest.error());
   id_.digest = *digest;
@@ -77,21 +81,52 @@ void StagedVersion::charge_real_size(Lock& lock) {
 }
 
 Status StagedVersion::publish(Lock& lock) {
-  const ReplicaFile file = replica_file();
   Replica& replica = *holdings_.ledger.find(id_);
   replica.doomed = false;
-  if (here_already_) return publish_again(lock, replica);
-  if (auto status = publish_slow(lock, replica); !status) return status;
-  if (stays_fast_) {
-    auto status = without_lock(
-        lock, [&] { return holdings_.tiers.fast.publish(std::move(*fast_file_), file, true); });
-    if (!status && !replica.slow()) return status;
-    if (status) charge_.hand_over_fast();
-    holdings_.ledger.order.set_fast(replica, status.has_value());
-  }
+  const bool again = earlier_.fast || earlier_.slow;
+  const auto status =
+      again ? publish_again(lock, replica)
+            : publish_slow(lock, replica).and_then([&] { return publish_fast(lock, replica); });
+  if (!status) return status;
   holdings_.ledger.order.set_home(replica, true);
   holdings_.ledger.order.touch(replica);
-  holdings_.changed(replica);
+  return {};
+}
+
+void StagedVersion::take_back(Lock& lock) {
+  Replica& replica = *holdings_.ledger.find(id_);
+  const bool in_books = replica.home() != earlier_.home || replica.slow() != earlier_.slow;
+  Status status;
+  if (replica.fast() && !earlier_.fast) status = holdings_.remove_fast(lock, replica);
+  if (replica.slow() && !earlier_.slow)
+    status = holdings_.remove_slow(lock, replica).and_then([&] { return status; });
+  if (auto marked = without_lock(lock, [&] { return mark(replica, earlier_.home); }); !marked)
+    status = marked;
+  if (status) holdings_.ledger.order.set_home(replica, earlier_.home);
+  replica.doomed |= earlier_.doomed;
+  if (!status)
+    spdlog::error("{}: stays though its task's commit failed: {}", describe(id_),
+                  status.error().message);
+  // Whoever asked meanwhile saw it.
+  if (in_books) holdings_.changed(replica);
+}
+
+Status StagedVersion::mark(const Replica& replica, bool home) const {
+  const ReplicaFile file{id_, replica.bytes};
+  const auto& tiers = holdings_.tiers;
+  return (replica.slow() ? tiers.slow.set_home(file, home) : Status()).and_then([&] {
+    return replica.fast() ? tiers.fast.set_home(file, home) : Status();
+  });
+}
+
+Status StagedVersion::publish_fast(Lock& lock, Replica& replica) {
+  if (!stays_fast_) return {};
+  const ReplicaFile file = replica_file();
+  auto status = without_lock(
+      lock, [&] { return holdings_.tiers.fast.publish(std::move(*fast_file_), file, true); });
+  if (!status && !replica.slow()) return status;
+  if (status) charge_.hand_over_fast();
+  holdings_.ledger.order.set_fast(replica, status.has_value());
   return {};
 }
 
@@ -107,21 +142,10 @@ Status StagedVersion::publish_slow(Lock& lock, Replica& replica) {
 }
 
 Status StagedVersion::publish_again(Lock& lock, Replica& replica) {
-  const ReplicaFile file = replica_file();
   // Of one that a reader had fetched the bytes may be in memory only.
   if (!replica.slow() && !(replica.fast() && holdings_.tiers.exclusive()))
     if (auto status = publish_slow(lock, replica); !status) return status;
-  const auto status = without_lock(lock, [&]() -> Status {
-    if (auto marked = replica.slow() ? holdings_.tiers.slow.set_home(file, true) : Status();
-        !marked)
-      return marked;
-    return replica.fast() ? holdings_.tiers.fast.set_home(file, true) : Status();
-  });
-  if (!status) return status;
-  holdings_.ledger.order.set_home(replica, true);
-  holdings_.ledger.order.touch(replica);
-  holdings_.changed(replica);
-  return {};
+  return without_lock(lock, [&] { return mark(replica, true); });
 }
 
 }  // namespace tierpilot
