@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "base/content_digest.h"
 #include "base/memory_wish.h"
 #include "rpc/task_wire.h"
 #include "tools/cluster/message_json.h"
@@ -223,25 +222,19 @@ CLI::Option* add_task_options(CLI::App& sub, Arguments& arguments) {
   return sub.add_option("COMMAND", task.argv, "what to run, after --");
 }
 
-// What runs with one name are taken for runs of one program.
-std::string default_name(const TaskSpec& task) {
-  if (!task.is_shared()) return task.argv.front();
-  std::string command;
-  for (const auto& word : task.argv) command.append(word).push_back('\0');
-  return fmt::format("{}-{:.8}", task.argv.front(), to_string(digest_of(command)));
-}
-
 }  // namespace
 
 void add_task_submit(CLI::App& task, Context& context) {
   auto arguments = std::make_shared<Arguments>();
   auto* sub =
       task.add_subcommand("submit", "submit --dataset NAME -- COMMAND..., or --file TASKS.json");
-  auto* command = add_task_options(*sub, *arguments);
+  add_task_options(*sub, *arguments);
+  const auto of_one_task = sub->get_options([](const CLI::Option*) { return true; });
   auto* file = sub->add_option("--file", arguments->file,
                                "several tasks, which may wait for each other; - is stdin")
                    ->type_name("TASKS.json");
-  file->excludes(command);
+  for (auto* option : of_one_task)
+    if (option != sub->get_help_ptr()) file->excludes(option);
   sub->add_flag("--wait", arguments->wait, "until they have ended; exit code 1 if one failed");
   sub->add_option("--request-id", arguments->request_id, "the same again is the same request")
       ->type_name("ID");
@@ -252,7 +245,8 @@ void add_task_submit(CLI::App& task, Context& context) {
     if (const auto applied = apply(arguments->share, arguments->task); !applied)
       throw CLI::ValidationError(applied.error().message);
     if (arguments->file.empty() && arguments->task.name.empty())
-      arguments->task.name = default_name(arguments->task);
+      arguments->task.name = arguments->task.is_shared() ? name_by_command(arguments->task.argv)
+                                                         : arguments->task.argv.front();
     if (const auto applied = apply(arguments->gang, arguments->task); !applied)
       throw CLI::ValidationError(applied.error().message);
     if (const auto applied = apply(arguments->elastic, arguments->task); !applied)

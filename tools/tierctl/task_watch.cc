@@ -54,7 +54,8 @@ std::string cores_text(const ordered_json& share) {
 // What is worth a line when it changes.
 ordered_json state_of(const ordered_json& task) {
   ordered_json last = task["progress"].empty() ? ordered_json() : task["progress"].back();
-  return {{"id", task["id"]},
+  return {{"schema", 1},
+          {"id", task["id"]},
           {"state", task["state"]},
           {"reason", task["reason"]},
           {"attempt", task["attempt"]},
@@ -65,7 +66,7 @@ ordered_json state_of(const ordered_json& task) {
 
 void print_line(const Context& context, const ordered_json& task) {
   if (context.output.json) {
-    std::puts(state_of(task).dump().c_str());
+    std::puts(state_of(task).dump(-1, ' ', false, ordered_json::error_handler_t::replace).c_str());
   } else {
     const auto restarts = task["restarts"].get<uint32_t>();
     const auto reason = task["reason"].get<std::string>();
@@ -74,7 +75,7 @@ void print_line(const Context& context, const ordered_json& task) {
                task["state"].get<std::string>(),
                restarts > 0 ? fmt::format(", {} restarts", restarts) : "",
                progress_text(task["progress"]), cores_text(task["share"]),
-               reason.empty() ? "" : " (" + reason + ")");
+               reason.empty() ? "" : " (" + printable(reason) + ")");
   }
   std::fflush(stdout);
 }

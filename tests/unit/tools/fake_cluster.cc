@@ -149,6 +149,7 @@ class Server final : public wire::Cluster::Server {
     const uint64_t id = context.getParams().getId();
     auto task = context.getResults().initTask();
     fill_task(task, id, state_of(id));
+    if (!state_.reason.empty()) task.setReason(state_.reason);
     fill_progress(task);
     if (state_.shares.contains(id)) task.initUnitShare().setMilli(state_.shares.at(id));
     return kj::READY_NOW;

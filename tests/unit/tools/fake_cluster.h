@@ -31,6 +31,7 @@ struct FakeState {
   bool is_of_now = false;                  // with all features
   std::map<uint64_t, std::string> tasks;   // id -> state
   std::map<uint64_t, uint32_t> shares;     // of those that have or want one: thousandths
+  std::string reason;                      // that `task show` tells of each
   std::map<std::string, double> measures;  // that each running task has reported
   std::map<std::string, uint64_t> datasets{{"genes", 4096}};
   std::string log = "hello\n";

@@ -97,8 +97,35 @@ struct Bad {
   const char* cause;
 };
 
+// Tasks of one name are taken for runs of one program.
+TEST(SubmissionFile, TasksWithSharesAreNamedByTheirCommands) {
+  const auto names = [](const std::string& tasks) {
+    std::vector<std::string> names;
+    const auto read = parse_submission("{\"tasks\": [" + tasks + "]}", "file");
+    EXPECT_TRUE(read) << read.error().message;
+    if (read)
+      for (const auto& task : *read) names.push_back(task.name);
+    return names;
+  };
+  const std::string tune = R"({"command": ["tune", "1"], "share": "auto"})",
+                    fit = R"({"command": ["fit"], "share": "200"})";
+  const auto first = names(tune + "," + fit + "," + tune);
+  ASSERT_EQ(first.size(), 3U);
+  EXPECT_TRUE(first[0].starts_with("tune-")) << first[0];
+  EXPECT_EQ(names(fit + "," + tune)[1], first[0]) << "wherever it stands";
+  EXPECT_EQ(first[2], first[0] + "-2");
+  const auto called = names(tune + R"(, {"command": ["end"], "after": ["task-1"]})");
+  EXPECT_EQ(called, (std::vector<std::string>{"task-1", "task-2"}));
+}
+
 std::string one_task(const std::string& members) {
   return R"({"tasks": [{"command": ["x"], )" + members + "}]}";
+}
+
+std::string nested(size_t levels) {
+  std::string text;
+  for (size_t i = 0; i < levels; ++i) text += "{\"a\":";
+  return text + "1" + std::string(levels, '}');
 }
 
 TEST(SubmissionFile, EveryMistakeIsNamedWithItsPlace) {
@@ -166,6 +193,9 @@ TEST(SubmissionFile, EveryMistakeIsNamedWithItsPlace) {
        {"file: tasks[0]: ", "leave out units per rank"}},
       {one_task(R"("elastic": "1:4", "ranks": 2, "engine": "gpu")"),
        {"file: tasks[0]: ", "ranks on GPUs"}},
+      {one_task(R"("estimate": "2h")"), {"file: tasks[0]: ", "with ranks or with a share"}},
+      {one_task(R"("start_within": "2m")"), {"file: tasks[0]: ", "with ranks"}},
+      {one_task(R"("ranks": 2, "units": 2)"), {"file: tasks[0]: ", "give units per rank"}},
       {one_task(R"("weight": 2)"), {"file: tasks[0]: ", "for an elastic task"}},
       {one_task(R"("elastic": "1:2", "weight": "2")"),
        {"file: tasks[0].weight: ", "must be a number"}},
@@ -174,7 +204,9 @@ TEST(SubmissionFile, EveryMistakeIsNamedWithItsPlace) {
       {one_task(R"("elastic": "1:2", "measure": ":up")"), {"file: tasks[0]: ", "names none"}},
       {one_task(R"("elastic": "1:2", "goal": 1)"), {"file: tasks[0]: ", "needs its deadline"}},
       {one_task(R"("elastic": "1:2", "deadline": "1h")"), {"file: tasks[0]: ", "its goal"}},
-      {std::string(200'000, '['), {"file:1:200001: ", "malformed JSON"}},
+      {one_task("\"share\": \"auto\", \"model_card\": " + nested(1'000'000)),
+       {"file: ", "deeper than 100 levels"}},
+      {std::string(200'000, '['), {"file: ", "deeper than 100 levels"}},
   };
   for (const auto& [json, bad] : cases) {
     const auto submission = parse_submission(json, "file");

@@ -167,6 +167,21 @@ TEST_F(Tierctl, WhatATaskMeasuresIsShownInItsUnits) {
   EXPECT_EQ(measures[0], json({{"name", "accuracy"}, {"value", 0.915}}));
 }
 
+// A command may be any bytes, and the reason why it could not be run names it.
+TEST_F(Tierctl, WatchesTasksWhoseReasonIsNoText) {
+  add_tasks({"failed"});
+  fake_.state.reason = "/no\xff\x1b[2J: no such file";
+  const auto watched = [&](std::vector<std::string> words) {
+    testing::internal::CaptureStdout();
+    at(std::move(words));
+    return testing::internal::GetCapturedStdout();
+  };
+  EXPECT_EQ(watched({"task", "watch", "1"}).find_first_of("\xff\x1b"), std::string::npos);
+  const auto line = json::parse(watched({"task", "watch", "1", "-j"}));
+  EXPECT_EQ(line["schema"], 1);
+  EXPECT_EQ(line["state"], "failed");
+}
+
 TEST_F(Tierctl, PauseAndResumeShowTheTask) {
   add_tasks({"running"});
   const auto paused = at({"task", "pause", "1", "-j"}).value()["task"];

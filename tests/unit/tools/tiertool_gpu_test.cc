@@ -64,7 +64,7 @@ TEST_F(TiertoolGpu, ShowsWhoUsesWhat) {
   const auto& own = value["processes"][0];
   EXPECT_EQ(own["gpu"], 0);
   EXPECT_EQ(own["pid"], ::getpid());
-  EXPECT_EQ(own["command"], "unit_tiertool");
+  EXPECT_EQ(own["command"], "unit_tools");
   EXPECT_EQ(own["memory_bytes"], 3ULL << 30);
   EXPECT_EQ(own["sm"], 0.3) << "the mean of what the driver has sampled";
   EXPECT_EQ(own["mps"], false);
@@ -101,7 +101,7 @@ TEST_F(TiertoolGpu, GpusThatDoNotAnswerAreWarnings) {
   EXPECT_THAT(err_.str(), HasSubstr("GPU 2: GPU is lost"));
   EXPECT_THAT(err_.str(), HasSubstr("GPU 1: its processes"));
   EXPECT_THAT(out_.str(), HasSubstr("Fake GPU 0"));
-  EXPECT_THAT(out_.str(), HasSubstr("unit_tiertool"));
+  EXPECT_THAT(out_.str(), HasSubstr("unit_tools"));
 }
 
 TEST_F(TiertoolGpu, TasksAreKnownByTheirEnvironment) {

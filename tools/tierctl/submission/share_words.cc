@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/content_digest.h"
 #include "base/files/open_to_read.h"
 #include "tools/cluster/duration.h"
 
@@ -100,6 +101,12 @@ Status apply(const ShareWords& words, TaskSpec& task) {
   if (!card) return tl::unexpected(card.error());
   share.model_card = std::move(*card);
   return {};
+}
+
+std::string name_by_command(const std::vector<std::string>& argv) {
+  std::string command;
+  for (const auto& word : argv) command.append(word).push_back('\0');
+  return fmt::format("{}-{:.8}", argv.front(), to_string(digest_of(command)));
 }
 
 }  // namespace tierpilot::tierctl

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "model/task_spec.h"
@@ -27,5 +28,8 @@ std::string share_fault(const std::string& words);
 
 // Moves the estimate from the gang's, which it is not then. kInvalid names what is wrong.
 Status apply(const ShareWords& words, TaskSpec& task);
+
+// For one that has no other: tasks that run with one name are taken for runs of one program.
+std::string name_by_command(const std::vector<std::string>& argv);
 
 }  // namespace tierpilot::tierctl

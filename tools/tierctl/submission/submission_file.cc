@@ -217,13 +217,37 @@ TaskSpec task_of(const ordered_json& value, const std::string& place, size_t ind
   return task;
 }
 
+// What "after" calls by its number keeps that.
+void name_by_commands(std::vector<TaskSpec>& tasks, const std::vector<size_t>& unnamed) {
+  std::set<std::string> taken;
+  for (const auto& task : tasks) {
+    taken.insert(task.name);
+    taken.insert(task.after.begin(), task.after.end());
+  }
+  const auto is_called = [&](const std::string& name) {
+    return std::any_of(tasks.begin(), tasks.end(), [&](const auto& task) {
+      return std::find(task.after.begin(), task.after.end(), name) != task.after.end();
+    });
+  };
+  for (const size_t at : unnamed) {
+    auto& task = tasks[at];
+    if (!task.is_shared() || is_called(task.name)) continue;
+    const auto name = name_by_command(task.argv);
+    task.name = name;
+    for (size_t count = 2; !taken.insert(task.name).second; ++count)
+      task.name = fmt::format("{}-{}", name, count);
+  }
+}
+
 std::vector<TaskSpec> submission_of(const ordered_json& document) {
   Fields fields(document, "");
   std::vector<TaskSpec> tasks;
+  std::vector<size_t> unnamed;
   std::set<std::string> names;
   fields.with("tasks", [&](const auto& value, const auto& place) {
     each(value, place, [&](const auto& item, const auto& at) {
       tasks.push_back(task_of(item, at, tasks.size()));
+      if (!item.contains("name")) unnamed.push_back(tasks.size() - 1);
       if (!names.insert(tasks.back().name).second)
         throw Wrong{at + ".name",
                     fmt::format("a task before is called '{}' too", tasks.back().name)};
@@ -231,13 +255,17 @@ std::vector<TaskSpec> submission_of(const ordered_json& document) {
   });
   fields.finish();
   if (tasks.empty()) throw Wrong{"tasks", "must be a list with at least one task"};
+  name_by_commands(tasks, unnamed);
   return tasks;
 }
 
 // nlohmann keeps the last of equal keys; here that is a mistake worth showing.
 ordered_json parse_without_duplicates(std::string_view json) {
+  constexpr int kMostLevels = 100;  // writing a value goes down its levels on the stack
   std::vector<std::set<std::string>> open;
-  const auto check = [&](int, ordered_json::parse_event_t event, ordered_json& value) {
+  const auto check = [&](int level, ordered_json::parse_event_t event, ordered_json& value) {
+    if (level > kMostLevels)
+      throw Wrong{"", fmt::format("values are nested deeper than {} levels", kMostLevels)};
     if (event == ordered_json::parse_event_t::object_start) open.emplace_back();
     if (event == ordered_json::parse_event_t::object_end) open.pop_back();
     if (event == ordered_json::parse_event_t::key &&
@@ -289,9 +317,15 @@ Status apply(const GangWords& words, TaskSpec& task) {
     return wrong("most ranks (max ranks) are for a task with ranks");
   if (!task.is_gang() && words.units_per_rank != 1)
     return wrong("units per rank are for a task with ranks");
+  if (!task.is_gang() && task.gang.estimate_ms > 0)
+    return wrong("an estimate is for a task with ranks or with a share");
+  if (!task.is_gang() && task.gang.start_within_ms > 0)
+    return wrong("a time to start is for a task with ranks");
   const auto per_node = parse_ranks_per_node(words.ranks_per_node);
   if (!per_node) return tl::unexpected(per_node.error());
   if (!task.is_gang()) return {};
+  if (*engine == Engine::kCpu && task.units != 1)
+    return wrong("units are for a task without ranks: give units per rank");
   auto& gang = task.gang;
   gang.engine = *engine;
   (*engine == Engine::kGpu ? gang.gpus_per_rank : task.units) = words.units_per_rank;
