@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(Lab, AnOptionOfAnotherSuiteIsRefusedAndAllSuitesAreNamed) {
+TEST(LabSuites, AnOptionOfAnotherSuiteIsRefusedAndAllSuitesAreNamed) {
   const auto evaluate = [](const std::vector<std::string>& more) {
     std::vector<std::string> words{"policy", "evaluate"};
     words.insert(words.end(), more.begin(), more.end());
@@ -30,7 +30,7 @@ TEST(Lab, AnOptionOfAnotherSuiteIsRefusedAndAllSuitesAreNamed) {
               HasSubstr("quick, short, full, wide, gangs, quality, sharing"));
 }
 
-TEST(Lab, PodsThatNoNodeWillDoForAreWarnedOf) {
+TEST(LabSuites, PodsThatNoNodeWillDoForAreWarnedOf) {
   const std::filesystem::path folder = testing::TempDir();
   std::ofstream(folder / "pods.csv")
       << "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\na,1000,100,1,500,T4\n"

@@ -22,9 +22,10 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-constexpr uid_t kDaemon = 64'001;
-constexpr uid_t kFirst = 72'000, kLast = 72'003;
-constexpr const char* kCapabilities = "-all,+setuid,+setgid,+chown,+kill,+sys_nice,+sys_ptrace";
+constexpr uid_t kDaemonUser = 64'001;
+constexpr uid_t kPoolFirst = 72'000, kPoolLast = 72'003;
+constexpr const char* kDaemonCapabilities =
+    "-all,+setuid,+setgid,+chown,+kill,+sys_nice,+sys_ptrace";
 
 bool lives(uid_t uid) {
   errno = 0;
@@ -32,17 +33,27 @@ bool lives(uid_t uid) {
 }
 
 bool any_lives() {
-  for (uid_t uid = kFirst; uid <= kLast; ++uid)
+  for (uid_t uid = kPoolFirst; uid <= kPoolLast; ++uid)
     if (lives(uid)) return true;
   return false;
 }
 
 // In the words of setpriv(1), as systemd would start it.
 Argv as_daemon() {
-  const auto number = std::to_string(kDaemon);
-  return {"/usr/bin/setpriv", "--reuid",        number,       "--regid",     number,
-          "--clear-groups",   "--no-new-privs", "--inh-caps", kCapabilities, "--ambient-caps",
-          kCapabilities,      "--bounding-set", kCapabilities};
+  const auto number = std::to_string(kDaemonUser);
+  return {"/usr/bin/setpriv",
+          "--reuid",
+          number,
+          "--regid",
+          number,
+          "--clear-groups",
+          "--no-new-privs",
+          "--inh-caps",
+          kDaemonCapabilities,
+          "--ambient-caps",
+          kDaemonCapabilities,
+          "--bounding-set",
+          kDaemonCapabilities};
 }
 
 // Words before the programs of nodes alone.
@@ -71,10 +82,10 @@ class Users : public testing::Test {
                        .prefix = before_nodes(as_daemon()),
                        .coordinator_more = more,
                        .node_more = fmt::format("[tasks]\nrun_as = \"{}\"\n", run_as),
-                       .node_user = kDaemon,
+                       .node_user = kDaemonUser,
                        .others_pass = true});
   }
-  void start_pool() { start(fmt::format("pool:{}-{}", kFirst, kLast)); }
+  void start_pool() { start(fmt::format("pool:{}-{}", kPoolFirst, kPoolLast)); }
 
   uint64_t submit(const TaskPlan& task) {
     const auto submitted = cluster_->client().submit({task});
@@ -134,7 +145,7 @@ class Users : public testing::Test {
     const auto key = cluster_->folder() / "n1.key";
     std::ofstream(key) << "private";
     ::chmod(key.c_str(), 0600);
-    ASSERT_EQ(::chown(key.c_str(), kDaemon, kDaemon), 0);
+    ASSERT_EQ(::chown(key.c_str(), kDaemonUser, kDaemonUser), 0);
   }
 
   std::unique_ptr<Cluster> cluster_;
@@ -246,7 +257,7 @@ TEST_F(Users, AUserIsUsedAgainOnlyWhenNothingIsLeftOfIt) {
     EXPECT_EQ(said.size(), 6u) << said;
     users.insert(said);
   }
-  EXPECT_EQ(users.size(), kLast - kFirst + 1);
+  EXPECT_EQ(users.size(), kPoolLast - kPoolFirst + 1);
 }
 
 TEST_F(Users, TasksRunAsWhoSubmittedThem) {
@@ -279,7 +290,7 @@ TEST_F(Users, TasksRunAsWhoSubmittedThem) {
 
 // Tasks are the daemon's own user here, and still find no key.
 TEST_F(Users, AKeyThatCameAsADescriptorIsReadByNoTask) {
-  const auto number = std::to_string(kDaemon);
+  const auto number = std::to_string(kDaemonUser);
   cluster_ = std::make_unique<Cluster>(ClusterOptions{
       .nodes = 1,
       .small_network = true,
@@ -291,7 +302,7 @@ TEST_F(Users, AKeyThatCameAsADescriptorIsReadByNoTask) {
                " --clear-groups --inh-caps -all "
                "--bounding-set -all \"$@\"",
            "sh"}),
-      .node_user = kDaemon,
+      .node_user = kDaemonUser,
       .node_key = "fd:0",
       .others_pass = true});
   const auto key = (cluster_->folder() / "n1.key").string();
@@ -321,10 +332,11 @@ TEST_F(Users, AKeyThatCameAsADescriptorIsReadByNoTask) {
 TEST_F(Users, WithoutPrivilegesADaemonThatShallUseThemDoesNotStart) {
   start_pool();
   cluster_->node(0).end();
-  const auto outcome = run_command(
-      {"/usr/bin/setpriv", "--reuid", std::to_string(kDaemon), "--regid", std::to_string(kDaemon),
-       "--clear-groups", "--inh-caps", "-all", "--bounding-set", "-all",
-       program("TIERPILOT_TEST_DAEMON"), "--config", (cluster_->folder() / "n1.toml").string()});
+  const auto outcome =
+      run_command({"/usr/bin/setpriv", "--reuid", std::to_string(kDaemonUser), "--regid",
+                   std::to_string(kDaemonUser), "--clear-groups", "--inh-caps", "-all",
+                   "--bounding-set", "-all", program("TIERPILOT_TEST_DAEMON"), "--config",
+                   (cluster_->folder() / "n1.toml").string()});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.out + outcome.err, HasSubstr("CAP_SETUID"));
 }

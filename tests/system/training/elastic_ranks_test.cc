@@ -13,7 +13,7 @@ namespace {
 
 // Each rank has a loss of its own, rank 1 three times the samples. It writes down how many cores it
 // was told of.
-constexpr const char* kTraining = R"(
+constexpr const char* kRankJob = R"(
 import os, sys, time
 import tierpilot
 job = tierpilot.job()
@@ -52,7 +52,7 @@ class ElasticRanks : public testing::Test {
 TEST_F(ElasticRanks, HaveTheSameCoresEachAndGiveThemBack) {
   const auto gang = submit_python(cluster_->address(),
                                   {"--ranks", "2", "--ranks-per-node", "1:1", "--elastic", "1:4"},
-                                  kTraining, {gate_.string()});
+                                  kRankJob, {gate_.string()});
   ASSERT_TRUE(eventually([&] { return shown(gang)["state"] == "running"; }))
       << shown(gang).dump(2) << cluster_->logs();
   const Json ranks = shown(gang)["ranks"];

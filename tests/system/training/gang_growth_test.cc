@@ -12,7 +12,7 @@ namespace tierpilot::test {
 namespace {
 
 // Twice as many ranks take half as long for an iteration. Ends when the gate opens.
-constexpr const char* kTraining = R"(
+constexpr const char* kGrowingJob = R"(
 import os, sys, time
 import tierpilot
 job = tierpilot.job()
@@ -44,7 +44,7 @@ class GangGrowth : public testing::Test {
     gate_ = cluster_->folder() / "gate";
   }
   uint64_t submit(const std::vector<std::string>& options) {
-    return submit_python(cluster_->address(), options, kTraining, {gate_.string()});
+    return submit_python(cluster_->address(), options, kGrowingJob, {gate_.string()});
   }
   Json shown(uint64_t id) { return test::shown(cluster_->client(), id); }
 

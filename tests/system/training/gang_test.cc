@@ -16,7 +16,7 @@
 namespace tierpilot::test {
 namespace {
 
-constexpr int kNodes = 3;
+constexpr int kGangNodes = 3;
 
 class Gang : public testing::Test {
  protected:
@@ -27,7 +27,7 @@ class Gang : public testing::Test {
   void make_cluster(int64_t lease_ms) {
     cluster_.reset();
     cluster_ = std::make_unique<Cluster>(
-        ClusterOptions{.nodes = kNodes, .units = 2, .lease_ms = lease_ms, .max_attempts = 50});
+        ClusterOptions{.nodes = kGangNodes, .units = 2, .lease_ms = lease_ms, .max_attempts = 50});
     journal_ = std::make_unique<Journal>(cluster_->folder());
     gate_ = cluster_->folder() / "gate";
   }
@@ -138,7 +138,7 @@ TEST_F(Gang, TheCoordinatorMayDieUnderIt) {
   ASSERT_TRUE(eventually([&] { return runs_whole(id, 1); }));
   cluster_->coordinator().kill_now();
   cluster_->start_coordinator();
-  ASSERT_TRUE(eventually([&] { return cluster_->nodes_are_up(kNodes); }));
+  ASSERT_TRUE(eventually([&] { return cluster_->nodes_are_up(kGangNodes); }));
   EXPECT_TRUE(eventually([&] { return runs_whole(id, 1); }))
       << shown(id).dump(2) << cluster_->logs();
   expect_success(id);

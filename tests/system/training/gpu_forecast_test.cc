@@ -15,7 +15,7 @@ namespace tierpilot::test {
 namespace {
 
 // Of 10 ms of the GPU, which counts as much as its first thread uses of a CPU.
-constexpr const char* kTraining = R"(
+constexpr const char* kForetoldJob = R"(
 import os, sys, time, tierpilot
 iterations = int(sys.argv[1])
 with open(os.environ["FAKE_NVML"] + "/clients", "a") as file:
@@ -76,7 +76,7 @@ class GpuForecast : public testing::Test {
                                      "--env",        "FAKE_NVML=" + folder_->path().string(),
                                      "--model-card", card(static_cast<uint64_t>(iterations))};
     options.insert(options.end(), more.begin(), more.end());
-    return submit_python(cluster_->address(), options, kTraining, {std::to_string(iterations)});
+    return submit_python(cluster_->address(), options, kForetoldJob, {std::to_string(iterations)});
   }
   Json ended(uint64_t id) {
     const auto task = cluster_->client().wait(id);

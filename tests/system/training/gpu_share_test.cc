@@ -105,7 +105,10 @@ TEST_F(GpuShare, WhereMpsDoesNotComeUpTurnsAreTaken) {
   EXPECT_TRUE(is(task, "succeeded"));
 }
 
-TEST_F(GpuShare, WithoutMpsTurnsHoldTheShareAndMemoryEndsWhoTakesTooMuch) {
+// Where there is no MPS.
+using GpuTurns = GpuShare;
+
+TEST_F(GpuTurns, HoldTheShareAndMemoryEndsWhoTakesTooMuch) {
   start("never");
   if (!cluster_) return;
   const auto held = submit("300", "held");
@@ -123,7 +126,7 @@ TEST_F(GpuShare, WithoutMpsTurnsHoldTheShareAndMemoryEndsWhoTakesTooMuch) {
   EXPECT_TRUE(is(held, "succeeded"));
 }
 
-TEST_F(GpuShare, WithoutMpsTheyTakeTurnsAndEachHasItsShareOfItsSpeedAlone) {
+TEST_F(GpuTurns, EachHasItsShareOfItsSpeedAlone) {
   start("never");
   if (!cluster_) return;
   using namespace std::chrono;
@@ -165,7 +168,7 @@ TEST_F(GpuShare, WithoutMpsTheyTakeTurnsAndEachHasItsShareOfItsSpeedAlone) {
   EXPECT_TRUE(is(a, "succeeded") && is(b, "succeeded"));
 }
 
-TEST_F(GpuShare, WithoutMpsWhoUsesNoMoreThanItsShareIsNotStopped) {
+TEST_F(GpuTurns, WhoUsesNoMoreThanItsShareIsNotStopped) {
   start("never");
   if (!cluster_) return;
   const auto light = submit("300", "light", 2 << 20, "0", kLightClient);

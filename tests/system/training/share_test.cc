@@ -14,7 +14,7 @@ namespace {
 // A job of 10 ms of CPU time an iteration. Without a number of iterations it goes on until the file
 // `gate` is there. With iterations it saves each twentieth: who saves waits for its node, and needs
 // less of its unit. Only the Python module that a user would use.
-constexpr const char* kJob = R"(
+constexpr const char* kSharedJob = R"(
 import os, sys, time, tierpilot
 gate, iterations = sys.argv[1], int(sys.argv[2])
 every = int(os.environ.get("SAVE_EVERY", 20))  # 0: when asked to
@@ -43,7 +43,7 @@ class ShareTest : public testing::Test {
         .coordinator_more = fmt::format("[sharing]\npolicy = \"{}\"\nperiod_s = 1\n", policy),
         .node_more = "[sharing]\ncpus = \"0\"\n"});
     script_ = cluster_->folder() / "job.py";
-    std::ofstream(script_) << kJob;
+    std::ofstream(script_) << kSharedJob;
     gate_ = cluster_->folder() / "gate";
   }
   void open_gate() { std::ofstream(gate_) << "open"; }
