@@ -94,6 +94,8 @@ Result<std::vector<int>> parse_id_list(std::string_view text) {
     auto last = dash == std::string_view::npos ? first : parse_id(item.substr(dash + 1), text);
     if (!last) return tl::unexpected(last.error());
     for (int id = *first; id <= *last; ++id) ids.push_back(id);
+    if (ids.size() > kMaxId + 1)
+      return fail(ErrorCode::kInvalid, fmt::format("an id list of more than {} ids", kMaxId + 1));
     if (comma == std::string_view::npos) break;
     text.remove_prefix(comma + 1);
   }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json_member.h"
 #include "base/table/line_reader.h"
 #include "policies/swap/graph_builder.h"
 #include "policies/swap/readers.h"
@@ -95,8 +96,8 @@ class DtrReader {
       if (!line) return tl::unexpected(line.error());
       if (!*line) return false;
       const auto parsed = json::parse(**line, nullptr, false);
-      if (parsed.is_object() && parsed.value("INSTRUCTION", json()) == "ANNOTATE" &&
-          parsed.value("ANNOTATION", json()) == "START")
+      if (parsed.is_object() && member_is(parsed, "INSTRUCTION", "ANNOTATE") &&
+          member_is(parsed, "ANNOTATION", "START"))
         return true;
     }
   }
@@ -119,7 +120,7 @@ class DtrReader {
     auto line = next();
     if (!line) return line;
     if (line->is_null()) return wrong(fmt::format("the log ends before {} of '{}'", kind, name));
-    if (line->value("INSTRUCTION", json()) != kind || line->value("NAME", json()) != name)
+    if (!member_is(*line, "INSTRUCTION", kind) || !member_is(*line, "NAME", name))
       return wrong(fmt::format("has to be {} of '{}'", kind, name));
     return line;
   }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json_member.h"
 #include "policies/swap/graph_builder.h"
 #include "policies/swap/readers.h"
 
@@ -90,8 +91,9 @@ class StepReader {
     if (us == op.end() || !us->is_number() || us->get<double>() < 0 || us->get<double>() > 1e12)
       return wrong("needs \"us\", microseconds");
     const auto time_ns = static_cast<int64_t>(us->get<double>() * 1000);
-    const auto name = op.value("name", json()).is_string() ? op["name"].get<std::string>() : "?";
-    if (op.value("phase", json()) == "backward") builder_.backward();
+    const auto named = op.find("name");
+    const auto name = named != op.end() && named->is_string() ? named->get<std::string>() : "?";
+    if (member_is(op, "phase", "backward")) builder_.backward();
     std::vector<std::string> args;
     for (const auto tensor : in) {
       if (auto status = constant(tensor); !status) return status;

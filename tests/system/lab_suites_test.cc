@@ -26,6 +26,11 @@ TEST(LabSuites, AnOptionOfAnotherSuiteIsRefusedAndAllSuitesAreNamed) {
   EXPECT_THAT(evaluate({"--trace", "x"}).err,
               HasSubstr("--trace is for --suite gangs and --suite sharing"));
   EXPECT_THAT(evaluate({"--cells", "x"}).err, HasSubstr("--cells is for --suite quality"));
+  for (const char* flag : {"--no-guard", "--no-hold", "--learn"})
+    EXPECT_THAT(evaluate({"--suite", "sharing", flag}).err,
+                HasSubstr(std::string(flag) + " is for --suite quick|short|full|wide"));
+  for (const char* option : {"--plots", "--plain", "--weights"})
+    EXPECT_EQ(evaluate({"--suite", "quality", option, "x"}).code, 2) << option;
   EXPECT_THAT(evaluate({"--suite", "none"}).err,
               HasSubstr("quick, short, full, wide, gangs, quality, sharing"));
 }

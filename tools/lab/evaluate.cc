@@ -21,6 +21,8 @@ namespace tierpilot::lab {
 namespace {
 
 constexpr uint32_t kSceneSeeds = 10;  // of a workload that is no suite's
+// Suites of where tasks run, and workloads.
+constexpr const char* kPlacementSuites = "quick|short|full|wide";
 
 struct Options {
   std::string suite = "quick";
@@ -185,8 +187,11 @@ constexpr OtherSuite kOtherSuites[] = {
 
 int run(const Context& context, const Options& options) {
   const auto suite = options.scene.workload.empty() ? options.suite : std::string();
+  const bool is_other = std::any_of(std::begin(kOtherSuites), std::end(kOtherSuites),
+                                    [&](const auto& other) { return other.name == suite; });
+  const auto owner = is_other ? suite : kPlacementSuites;
   for (const auto& [option, owners] : options.owned)
-    if (option->count() > 0 && std::count(owners.begin(), owners.end(), suite) == 0)
+    if (option->count() > 0 && std::count(owners.begin(), owners.end(), owner) == 0)
       return refuse(context.output,
                     {ErrorCode::kInvalid, fmt::format("{} is for --suite {}", option->get_name(),
                                                       fmt::join(owners, " and --suite "))});
@@ -324,6 +329,37 @@ void add_gang_options(CLI::App& command, Options& options) {
   add_published_options(command, options);
 }
 
+// Of the rules that serve every policy there.
+void add_placement_options(CLI::App& command, Options& options) {
+  const auto of_placement = [&](CLI::Option* option) {
+    return of_suite(kPlacementSuites, options, option);
+  };
+  of_placement(command.add_option(
+                   "--plain", options.plain,
+                   "heuristics that also run without the rules that serve every policy here: tasks "
+                   "in the order of arrival, none kept back, any number of readers"))
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  of_placement(command.add_flag("--no-guard", options.unguarded,
+                                "policies that learn decide without a control share, and are "
+                                "never deposed"));
+  of_placement(command.add_flag("--no-hold", options.holds_nothing,
+                                "no policy may keep a task back for a full node"));
+  of_placement(
+      command.add_option("--order", options.order,
+                         "in which waiting tasks are served: shortest or arrival (default: the "
+                         "cluster's; shortest)"))
+      ->check(CLI::IsMember({"shortest", "arrival"}))
+      ->type_name("NAME");
+  of_placement(command.add_option("--readers", options.readers,
+                                  "nodes that read from one at a time (default: the cluster's; 2)"))
+      ->check(CLI::Range(1U, 1'000'000U))
+      ->type_name("N");
+  of_placement(
+      command.add_option("--plots", options.plots, "write distributions of response times as SVG"))
+      ->type_name("FOLDER");
+}
+
 }  // namespace
 
 void add_evaluate(CLI::App& policy, Context& context) {
@@ -335,36 +371,18 @@ void add_evaluate(CLI::App& policy, Context& context) {
   add_scene_options(*command, options->scene)->excludes(suite);
   auto* policies = command->add_option("--policies", options->policies, "policies to compare");
   policies->delimiter(',')->type_name("NAME,...")->capture_default_str();
-  command
-      ->add_option("--plain", options->plain,
-                   "heuristics that also run without the rules that serve every policy here: tasks "
-                   "in the order of arrival, none kept back, any number of readers")
-      ->delimiter(',')
-      ->type_name("NAME,...");
-  command->add_flag("--no-guard", options->unguarded,
-                    "policies that learn decide without a control share, and are never deposed");
-  command->add_flag("--no-hold", options->holds_nothing,
-                    "no policy may keep a task back for a full node");
-  command
-      ->add_option(
-          "--order", options->order,
-          "in which waiting tasks are served: shortest or arrival (default: the cluster's; "
-          "shortest)")
-      ->check(CLI::IsMember({"shortest", "arrival"}))
-      ->type_name("NAME");
-  command
-      ->add_option("--readers", options->readers,
-                   "nodes that read from one at a time (default: the cluster's; 2)")
-      ->check(CLI::Range(1U, 1'000'000U))
-      ->type_name("N");
+  add_placement_options(*command, *options);
   command->add_option("--seeds", options->seeds, "runs of each (default: as the suite has; 10)")
       ->check(CLI::Range(1U, 10'000U))
       ->type_name("N");
   add_gang_options(*command, *options);
   add_policy_options(*command, options->policy);
-  command->add_option("--plots", options->plots, "write distributions of response times as SVG")
-      ->type_name("FOLDER");
-  command->add_option("--threads", options->threads, "(default: as many as there are CPUs)")
+  of_suites({kPlacementSuites, kGangSuite}, *options, command->get_option("--weights"));
+  for (const char* name : {"--learn", "--learning"})
+    of_suite(kPlacementSuites, *options, command->get_option(name));
+  of_suites(
+      {kPlacementSuites, kGangSuite, kQualitySuite}, *options,
+      command->add_option("--threads", options->threads, "(default: as many as there are CPUs)"))
       ->check(CLI::Range(1U, 1024U))
       ->type_name("N");
   add_quality_options(*command, *options);

@@ -201,7 +201,8 @@ void add_simulate(CLI::App& app, Context& context) {
       ->add_option("--plots", options->plots,
                    "write queue length, utilisation and responses as SVG")
       ->type_name("FOLDER");
-  for (const char* of_workloads : {"--trace-options", "--baseline", "--plots", "--learn"})
+  for (const char* of_workloads : {"--trace-options", "--baseline", "--plots", "--learn",
+                                   "--weights", "--gang-policy", "--gang-weights"})
     curves->excludes(command->get_option(of_workloads));
   command->callback([&context, options, policy, curves] {
     if (options->scene.workload.empty() && curves->count() == 0)

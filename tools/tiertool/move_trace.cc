@@ -38,6 +38,8 @@ class Trace {
     output_.out->flush();
   }
 
+  // From where to where pages went.
+  bool knows_nodes() const { return pairs_unavailable_.empty(); }
   // False when nobody reads any more.
   bool write_events() {
     for (const auto& event : probe_.drain_events()) {
@@ -98,7 +100,8 @@ int trace(const Context& context, const TraceOptions& options) {
   StopSignals signals;
   Trace events(context.output, **probe);
   signals.wait(options.seconds, (*probe)->event_fd(), [&] { return events.write_events(); });
-  return events.write_events() ? kExitOk : kExitFailed;
+  if (!events.write_events()) return kExitFailed;
+  return events.knows_nodes() ? kExitOk : kExitDegraded;
 }
 
 }  // namespace

@@ -87,6 +87,8 @@ Result<int> run(const Output& output, const Options& options) {
     return fail(ErrorCode::kInvalid,
                 fmt::format("--batch {} is more than the {} samples: give more --samples",
                             plan.problem.batch, plan.problem.samples));
+  if (options.losses && output.json)
+    return fail(ErrorCode::kInvalid, "--losses prints lines that are no JSON: leave out -j");
   const auto budget = SwapBudget::of(options.swap_budget, options.swap_recompute);
   if (!budget) return tl::unexpected(budget.error());
   const auto place = place_of([](const char* name) { return std::getenv(name); });

@@ -14,6 +14,12 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr float kMomentum = 0.9f;
 
+Error diverged(uint64_t step) {
+  return {
+      ErrorCode::kInvalid,
+      fmt::format("the loss is no number any more at iteration {}: try a smaller --rate", step)};
+}
+
 }  // namespace
 
 std::string training_in_words(const TrainingPlan& plan) {
@@ -57,9 +63,11 @@ Result<TrainingEnd> Training::run() {
   }
   end.step = state_.step;
   end.stopped = end.step < plan_.steps ? stopped_ : std::nullopt;
+  end.loss = model_.loss();
+  // Of all samples, and after the last step: a state of no use is not kept.
+  if (!std::isfinite(end.loss)) return tl::unexpected(diverged(state_.step));
   if (state_.step != saved_step_)
     if (auto status = save(); !status) return tl::unexpected(status.error());
-  end.loss = model_.loss();
   // Who leaves early looks to the others like one that failed.
   float here = 1;
   if (auto status = group_.sum({&here, 1}); !status) return tl::unexpected(status.error());
@@ -74,10 +82,7 @@ Status Training::step_once() {
   const auto asked = asked_to_stop();
   stops = asked ? 1 : 0;
   if (auto status = group_.sum(shared_); !status) return status;
-  if (!std::isfinite(loss))
-    return fail(ErrorCode::kInvalid,
-                fmt::format("the loss is no number any more at iteration {}: try a smaller --rate",
-                            state_.step + 1));
+  if (!std::isfinite(loss)) return tl::unexpected(diverged(state_.step + 1));
   descend({shared_.data(), weights});
   ++state_.step;
   job_.report({state_.step, plan_.steps, state_.step * plan_.problem.batch, loss, measures_()});

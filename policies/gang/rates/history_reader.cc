@@ -113,6 +113,13 @@ bool names_idle_units(const HistoryTable& failures) {
                      [](const auto& row) { return std::isnan(row.begin_day); });
 }
 
+// Units that did not fail come last.
+bool is_before(const HistoryRow& a, const HistoryRow& b) {
+  if (std::isnan(a.begin_day) || std::isnan(b.begin_day))
+    return std::isnan(b.begin_day) && !std::isnan(a.begin_day);
+  return a.begin_day < b.begin_day;
+}
+
 }  // namespace
 
 Result<FailureHistory> read_failure_history(const HistoryFiles& files) {
@@ -125,8 +132,7 @@ Result<FailureHistory> read_failure_history(const HistoryFiles& files) {
     if (!installed) return tl::unexpected(installed.error());
     reading.installed = std::move(*installed);
   }
-  std::stable_sort(reading.failures.rows.begin(), reading.failures.rows.end(),
-                   [](const auto& a, const auto& b) { return a.begin_day < b.begin_day; });
+  std::stable_sort(reading.failures.rows.begin(), reading.failures.rows.end(), is_before);
   find_span(reading);
   add_failures(reading);
   add_installed(reading);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_member.h"
 #include "base/random.h"
 #include "base/table/line_reader.h"
 #include "policies/sim/gang/estimated_failures.h"
@@ -79,7 +80,7 @@ Result<std::vector<Job>> read_gang_jobs(const std::filesystem::path& file) {
     if (!line) return tl::unexpected(line.error());
     if (!*line) break;
     const json value = json::parse(**line, nullptr, false);
-    if (is_header && (!value.is_object() || value.value("schema", json()) != "tierpilot-history"))
+    if (is_header && (!value.is_object() || !member_is(value, "schema", "tierpilot-history")))
       return fail(
           ErrorCode::kInvalid,
           fmt::format("{}: this is no history: tierctl history export writes one", lines->place()));

@@ -121,8 +121,10 @@ Result<ClusterSpec> spec_of(ConfigReader reader, const std::filesystem::path& fo
   for (auto& section : top.tables("nodes")) spec.groups.push_back(node_group(section, folder));
   if (spec.groups.empty() && !top.has("nodes"))
     top.complain("nodes", "at least one [[nodes]] is needed");
-  if (spec.node_count() > kMostNodes)
-    top.complain("nodes", fmt::format("more than {} nodes", kMostNodes));
+  const auto nodes =
+      std::accumulate(spec.groups.begin(), spec.groups.end(), uint64_t{0},
+                      [](uint64_t sum, const NodeGroup& group) { return sum + group.count; });
+  if (nodes > kMostNodes) top.complain("nodes", fmt::format("more than {} nodes", kMostNodes));
   if (auto status = reader.finish(); !status) return tl::unexpected(status.error());
   return spec;
 }

@@ -36,6 +36,10 @@ TEST(Sysroot, ParsesIdLists) {
   EXPECT_TRUE(parse_id_list("")->empty());
   for (const char* text : {"a", "1-", "-1", "1,,2", "0-99999999", "3 4"})
     EXPECT_FALSE(parse_id_list(text)) << text;
+  std::string again = "0-65535";
+  EXPECT_EQ(parse_id_list(again)->size(), 65'536U);
+  for (int i = 0; i < 12; ++i) again += "," + again;
+  EXPECT_FALSE(parse_id_list(again)) << "of which there are few, again and again";
 }
 
 TEST(Sysroot, FormatsIdLists) {

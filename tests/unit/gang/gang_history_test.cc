@@ -39,6 +39,11 @@ TEST_F(GangHistoryFile, AGangIsAJobAndItsRanksAreNone) {
   EXPECT_NEAR(jobs->front().work_h, 2, 1e-9);
 }
 
+TEST_F(GangHistoryFile, NestedDeepIsNoHistory) {
+  const size_t levels = 500'000;
+  EXPECT_FALSE(read("{\"schema\":" + std::string(levels, '[') + std::string(levels, ']') + "}\n"));
+}
+
 TEST_F(GangHistoryFile, WhatIsNoHistoryOrHasNoGangIsRefusedByItsName) {
   const std::string never = std::string(kHead) + "{\"gang\":{\"ranks\":4,\"units_per_rank\":2}}\n";
   for (const auto& text :

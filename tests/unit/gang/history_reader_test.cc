@@ -44,6 +44,24 @@ TEST_F(HistoryFilesTest, InstallationsSayWhoWasInServiceWhen) {
   EXPECT_EQ(history->columns[1].name, "batch");
 }
 
+TEST_F(HistoryFilesTest, TheOrderOfItsRowsMakesNoDifference) {
+  const std::string head = "node,start_day,end_day\n", healthy = "c,,\n";
+  const std::vector<std::string> rows{"a,9,10\n", healthy, "a,1,4\n", "b,2,3\n"};
+  std::vector<double> days;
+  for (const auto& order : {std::vector<size_t>{0, 1, 2, 3}, {2, 3, 0, 1}, {1, 2, 3, 0}}) {
+    std::string text = head;
+    for (const size_t row : order) text += rows[row];
+    const auto history = read_failure_history({.failures = file("o.csv", text)});
+    ASSERT_TRUE(history.has_value()) << history.error().message;
+    double in_service = 0;
+    for (const auto& service : history->services)
+      if (history->units[service.unit] == "a") in_service += service.end_day - service.begin_day;
+    days.push_back(in_service);
+  }
+  EXPECT_EQ(days[0], days[1]);
+  EXPECT_EQ(days[0], days[2]);
+}
+
 TEST_F(HistoryFilesTest, AUnitUnderRepairIsNotInService) {
   const auto history = read_failure_history(
       {.failures = file("c.csv",

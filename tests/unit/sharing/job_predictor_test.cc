@@ -179,6 +179,12 @@ TEST(JobPredictor, RefusesWhatIsNoPredictor) {
   EXPECT_FALSE(JobPredictor::read(saved.dump()));
 }
 
+TEST(JobPredictor, NestedDeepIsNoPredictor) {
+  const size_t levels = 500'000;
+  EXPECT_FALSE(
+      JobPredictor::read("{\"kind\":" + std::string(levels, '[') + std::string(levels, ']') + "}"));
+}
+
 TEST(JobPredictor, BrokenFilesNeverCrash) {
   const auto good = job_model_json(*model_of_little_noise()).dump();
   const auto card = dense_card(2e8, 3e5);

@@ -86,6 +86,14 @@ TEST_F(Files, EveryFaultIsNamed) {
   EXPECT_FALSE(read_cluster_spec(folder_ / "missing.toml"));
 }
 
+TEST_F(Files, MoreNodesThanAnIntegerHoldsAreTooMany) {
+  std::string text;
+  for (int i = 0; i < 4295; ++i) text += "[[nodes]]\ncount = 1000000\n";
+  const auto cluster = parse_cluster_spec(text, "many.toml", ".");
+  ASSERT_FALSE(cluster);
+  EXPECT_THAT(cluster.error().message, HasSubstr("more than 1000000 nodes"));
+}
+
 TEST_F(Files, HostileTiersAreRefused) {
   EXPECT_TRUE(read_tier_speeds(write("good.json", kTiers)));
   for (const char* text :

@@ -106,6 +106,24 @@ TEST(DtrLog, HostileBytes) {
   EXPECT_GT(replayed, 5);
 }
 
+std::string nested_deep() {
+  const size_t levels = 500'000;
+  return std::string(levels, '[') + std::string(levels, ']');
+}
+
+TEST(DtrLog, NestedDeepIsNothingItKnows) {
+  expect_refused("{\"INSTRUCTION\":" + nested_deep() + "}\n", "has no line");
+  expect_refused(std::string(kStart) + R"({"INSTRUCTION":"CALL","NAME":"f","ARGS":[],"TIME":"1"})" +
+                     "\n{\"INSTRUCTION\":" + nested_deep() + "}\n",
+                 "");
+}
+
+TEST(StepLog, NestedDeepIsNoNameOfAnOperator) {
+  const TextFile file(R"({"tensors": [8, 8], "ops": [{"us": 2, "in": [0], "out": [1], "name": )" +
+                      nested_deep() + R"(, "phase": )" + nested_deep() + "}]}");
+  EXPECT_TRUE(read_step(file.path()));
+}
+
 TEST(StepLog, OneStep) {
   const TextFile file(R"({"tensors": [8, 16, 4], "ops": [
     {"name": "f", "phase": "forward", "us": 2, "in": [0], "out": [1]},

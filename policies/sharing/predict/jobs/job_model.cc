@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/json_member.h"
 #include "base/statistics.h"
 #include "policies/sharing/predict/jobs/card_rows.h"
 #include "policies/sharing/predict/mebibyte.h"
@@ -165,8 +166,7 @@ Result<JobModel> read_job_model(std::string_view text) {
                 "job predictor: " + what + "; `tierctl predictor train` makes such a file");
   };
   if (!saved.is_object()) return wrong("it is no JSON object");
-  if (saved.value("/kind"_json_pointer, nlohmann::json()) != "job predictor" ||
-      saved.value("/schema"_json_pointer, nlohmann::json()) != 1)
+  if (!member_is(saved, "kind", "job predictor") || !member_is(saved, "schema", 1))
     return wrong("it is of another kind or schema");
   try {
     auto model = read_fields(saved);

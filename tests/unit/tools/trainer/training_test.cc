@@ -147,6 +147,21 @@ TEST_F(TrainingTest, WhatDivergesSaysWhatToDo) {
   for (const auto& end : ends) EXPECT_THAT(end.stopped.value_or(""), HasSubstr("--rate"));
 }
 
+// Each step looks at the loss before it.
+TEST_F(TrainingTest, WhatDivergesInItsLastStepDoesTooAndSavesNothing) {
+  auto wild = plan(ModelKind::kMlp);
+  wild.rate = 100;
+  size_t diverged = 0;
+  for (wild.steps = 1; wild.steps < 12; ++wild.steps) {
+    wild.state_file = node_.folder() / std::to_string(wild.steps);
+    const auto end = train(1, wild)[0];
+    EXPECT_EQ(end.stopped.has_value(), !std::isfinite(end.loss) || end.loss == 0) << wild.steps;
+    EXPECT_EQ(std::filesystem::exists(wild.state_file), !end.stopped) << wild.steps;
+    diverged += end.stopped.has_value();
+  }
+  EXPECT_GT(diverged, 0U);
+}
+
 TEST_F(TrainingTest, AStateThatCannotBeSavedEndsIt) {
   auto nowhere = plan(ModelKind::kMlp);
   nowhere.state_file = node_.folder() / "none" / "state";
