@@ -55,8 +55,6 @@ const Count kCounts[] = {
     {"events", &RunResult::events},
 };
 
-constexpr const char* kNoTask = "no task succeeded";
-
 void put(ordered_json& object, const std::string& key, const RunResult& result,
          const Measure& measure) {
   if (result.succeeded > 0) {
@@ -100,11 +98,15 @@ ordered_json difference_json(const std::vector<PolicyRun>& runs, const std::stri
   for (const Measure& measure : kMeasures) {
     if (!measure.compared) continue;
     std::vector<double> values;
+    bool none_succeeded = true;
     for (const PolicyRun* run : runs_of(runs, policy))
-      for (const PolicyRun* base : runs_of(runs, baseline))
-        if (const double of = measure.of(base->result); base->seed == run->seed && of != 0)
+      for (const PolicyRun* base : runs_of(runs, baseline)) {
+        if (base->seed != run->seed) continue;
+        none_succeeded = none_succeeded && base->result.succeeded == 0;
+        if (const double of = measure.of(base->result); of != 0)
           values.push_back((measure.of(run->result) - of) / std::abs(of));
-    row[measure.name] = estimate_json(values);
+      }
+    row[measure.name] = estimate_json(values, none_succeeded ? kNoTask : "the baseline's is 0");
   }
   return row;
 }
@@ -118,8 +120,8 @@ ordered_json run_json(const PolicyRun& run) {
   return row;
 }
 
-ordered_json estimate_json(const std::vector<double>& values) {
-  if (values.empty()) return {{"mean", nullptr}, {"mean_unavailable", kNoTask}, {"ci95", nullptr}};
+ordered_json estimate_json(const std::vector<double>& values, std::string_view why_none) {
+  if (values.empty()) return {{"mean", nullptr}, {"mean_unavailable", why_none}, {"ci95", nullptr}};
   const Estimate found = estimate(values);
   ordered_json json{{"mean", found.mean}, {"ci95", nullptr}};
   if (found.half_width)

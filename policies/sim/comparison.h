@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "policies/sim/player.h"
@@ -46,8 +47,10 @@ Estimate estimate(const std::vector<double>& values);
 
 // A run as a row: every count and measure.
 nlohmann::ordered_json run_json(const PolicyRun& run);
+inline constexpr std::string_view kNoTask = "no task succeeded";
 // {"mean", "ci95"}, null with the reason beside it where there are no values, or only one.
-nlohmann::ordered_json estimate_json(const std::vector<double>& values);
+nlohmann::ordered_json estimate_json(const std::vector<double>& values,
+                                     std::string_view why_none = kNoTask);
 
 // {"runs": [a row each], "policies": [means with intervals], "differences": [relative to the
 // baseline, paired by seed]}.

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/json_member.h"
 #include "base/table/line_reader.h"
+#include "base/text/json_member.h"
 #include "policies/swap/graph_builder.h"
 #include "policies/swap/readers.h"
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/json_member.h"
+#include "base/text/json_member.h"
 #include "policies/swap/graph_builder.h"
 #include "policies/swap/readers.h"
 

@@ -18,6 +18,14 @@ Outcome tierctl_at(const std::string& address, Argv arguments) {
   return run_command(arguments, {{"TIERPILOT_COORDINATOR", address}});
 }
 
+Json tierctl_json(const std::string& address, const Argv& arguments) {
+  Argv all{"-j"};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  const auto answer = tierctl_at(address, all);
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  return Json::parse(answer.out, nullptr, false);
+}
+
 uint64_t submitted_id(const Outcome& answer) {
   EXPECT_EQ(answer.code, 0) << answer.err;
   const auto json = Json::parse(answer.out, nullptr, false);

@@ -14,6 +14,8 @@ namespace tierpilot::test {
 Json parse(const std::string& text);
 // With that coordinator's address in its environment.
 Outcome tierctl_at(const std::string& address, Argv arguments);
+// What it says with -j; a failure of the test where it fails.
+Json tierctl_json(const std::string& address, const Argv& arguments);
 // Of the one task that was submitted with -j; a failure of the test, and 0, where it was refused.
 uint64_t submitted_id(const Outcome& answer);
 // The task as `tierctl task show -j` has it; a failure of the test, and null, where it is unknown.

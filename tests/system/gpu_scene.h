@@ -24,13 +24,7 @@ class GpuScene : public testing::Test {
   void tell(const std::string& file, const std::string& text) {
     std::ofstream(driver_->path() / file, std::ios::app) << text;
   }
-  Json json(const Argv& line) {
-    Argv all{"-j"};
-    all.insert(all.end(), line.begin(), line.end());
-    const auto answer = tierctl_at(cluster_->address(), all);
-    EXPECT_EQ(answer.code, 0) << answer.err;
-    return Json::parse(answer.out, nullptr, false);
-  }
+  Json json(const Argv& line) { return tierctl_json(cluster_->address(), line); }
   Json unit(const std::string& gpu) {
     const auto listed = json({"unit", "list"});
     for (const auto& unit : listed["units"])

@@ -103,13 +103,7 @@ class HealthCommands : public testing::Test {
         .units = 2,
         .node_more = fmt::format("[health]\ncpu = [\"{}\"]\nperiod_s = 1\n", script.native())});
   }
-  Json shown(const Argv& line) {
-    Argv all{"-j"};
-    all.insert(all.end(), line.begin(), line.end());
-    const auto answer = tierctl_at(cluster_->address(), all);
-    EXPECT_EQ(answer.code, 0) << answer.err;
-    return Json::parse(answer.out, nullptr, false);
-  }
+  Json shown(const Argv& line) { return tierctl_json(cluster_->address(), line); }
   Json unit(int number) {
     const auto listed = shown({"unit", "list"});
     for (const auto& unit : listed["units"])

@@ -22,7 +22,11 @@ void add_seconds(CLI::App& verb, double& seconds) {
       ->capture_default_str();
 }
 
-Result<std::unique_ptr<PassiveProbe>> watch_migrations(PassiveOptions options) {
+Result<std::unique_ptr<PassiveProbe>> watch_migrations(const Context& context,
+                                                       PassiveOptions options) {
+  if (context.foreign_root)
+    return fail(ErrorCode::kUnavailable,
+                "migrations of another machine's files cannot be seen: leave out --sysroot");
   options.run_time_stats = false;
   auto probe = PassiveProbe::start(options);
   const auto& state = probe->subjects().at(0);

@@ -20,8 +20,10 @@ void add_move_trace(CLI::App& move, Context& context);
 // --seconds, the same for both.
 void add_seconds(CLI::App& verb, double& seconds);
 
-// Starts the subjects; kUnavailable when migrations, the first one, cannot be seen.
-Result<std::unique_ptr<PassiveProbe>> watch_migrations(PassiveOptions options);
+// Starts the subjects; kUnavailable when migrations, the first one, cannot be seen, as on another
+// machine.
+Result<std::unique_ptr<PassiveProbe>> watch_migrations(const Context& context,
+                                                       PassiveOptions options);
 
 // As set_or_unavailable, for whole numbers.
 void set_count(nlohmann::ordered_json& row, const std::string& key,

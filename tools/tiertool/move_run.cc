@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/bytes.h"
 #include "tools/output/arguments.h"
@@ -22,7 +23,7 @@ struct RunOptions {
   std::string fast_budget;
   std::string cap = "256MiB";
   double cpu_percent = 5;
-  size_t static_tier = 0;
+  std::optional<size_t> static_tier{};
   size_t limit = 20;
 };
 
@@ -34,7 +35,11 @@ Status compile(RunOptions& options) {
   if (!mode) return tl::unexpected(mode.error());
   const auto cap = parse_bytes(options.cap);
   if (!cap) return tl::unexpected(cap.error());
-  watch.group = {.name = "command line", .policy = *policy, .static_tier = options.static_tier};
+  if (options.static_tier && *policy != PagingPolicy::kStatic)
+    return fail(ErrorCode::kInvalid, "--tier is for --policy static");
+  if (auto known = check_tracker(watch.tracker); !known) return known;
+  watch.group = {
+      .name = "command line", .policy = *policy, .static_tier = options.static_tier.value_or(0)};
   watch.mode = *mode;
   watch.loop.bytes_per_s = *cap;
   watch.loop.cpu_share = options.cpu_percent / 100;
@@ -184,7 +189,7 @@ void add_move_run(CLI::App& move, Context& context) {
                    "how much of the fastest tier the process may hold (\"2GiB\")")
       ->type_name("SIZE");
   verb->add_option("--tier", options->static_tier, "for static: which tier, 0 is the fastest")
-      ->capture_default_str();
+      ->default_str("0");
   verb->add_option("--cap", options->cap, "bytes moved per second at most")
       ->type_name("SIZE")
       ->capture_default_str();

@@ -162,7 +162,7 @@ int stat(const Context& context, const StatOptions& options) {
   PassiveOptions wanted{.subjects = {"migration", "reclaim", "compaction", "numa_hint"},
                         .cpu_share = options.cpu_percent / 100};
   if (options.faults) wanted.subjects.emplace_back("fault_time");
-  const auto probe = watch_migrations(std::move(wanted));
+  const auto probe = watch_migrations(context, std::move(wanted));
   if (!probe) return print_error(context.output, probe.error());
   for (const auto& cgroup : *cgroups) (*probe)->track_cgroup(cgroup.id);
   const auto start = std::chrono::steady_clock::now();

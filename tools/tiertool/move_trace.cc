@@ -92,10 +92,10 @@ class Trace {
 };
 
 int trace(const Context& context, const TraceOptions& options) {
-  const auto probe = watch_migrations({.subjects = {"migration"},
-                                       .event_pages = options.min_pages,
-                                       .single_page_period = 1,
-                                       .cpu_share = 0});
+  const auto probe = watch_migrations(context, {.subjects = {"migration"},
+                                                .event_pages = options.min_pages,
+                                                .single_page_period = 1,
+                                                .cpu_share = 0});
   if (!probe) return print_error(context.output, probe.error());
   StopSignals signals;
   Trace events(context.output, **probe);

@@ -95,7 +95,17 @@ void run_rounds(PagingLoop& loop, SystemPacer& pacer, const HeldSignals& signals
   watch.watched_s = static_cast<double>(pacer.boot_ns() - start_ns) / kNsPerS;
 }
 
+// Nothing: the best there is.
+Result<std::optional<TrackerKind>> tracker_wanted(const std::string& name) {
+  if (name == "auto") return std::optional<TrackerKind>();
+  return tracker_from_name(name).map([](TrackerKind kind) { return std::optional(kind); });
+}
+
 }  // namespace
+
+Status check_tracker(const std::string& name) {
+  return tracker_wanted(name).map([](const auto&) {});
+}
 
 void add_watch_options(CLI::App& verb, WatchOptions& options) {
   verb.add_option("pid", options.pid, "process id")->required()->check(process_number());
@@ -128,21 +138,17 @@ Result<Watch> watch_process(const Context& context, const WatchOptions& options)
   const HeldSignals signals;
   SystemPacer pacer;
   const TrackerChoice trackers(context.sysroot, pacer);
-  std::optional<TrackerKind> wanted;
-  if (options.tracker != "auto") {
-    const auto kind = tracker_from_name(options.tracker);
-    if (!kind) return tl::unexpected(kind.error());
-    wanted = *kind;
-  }
+  const auto wanted = tracker_wanted(options.tracker);
+  if (!wanted) return tl::unexpected(wanted.error());
   Watch watch{
       .offers = trackers.offers(), .tiers = tiers->tiers, .latency_source = tiers->latency_source};
   const auto settings = read_kernel_settings(context.sysroot);
-  const auto source = trackers.choose(wanted, options.pid);
+  const auto source = trackers.choose(*wanted, options.pid);
   if (!source) return tl::unexpected(source.error());
   watch.tracker = (*source)->offer();
   watch.conflicts = find_conflicts(settings, options.mode, false);
   LoopOptions loop_options = options.loop;
-  loop_options.trust_any_tracker = wanted.has_value();
+  loop_options.trust_any_tracker = wanted->has_value();
   loop_options.interval_ns = static_cast<int64_t>(options.interval_s * kNsPerS);
   LoopEnvironment environment{.sysroot = context.sysroot,
                               .pacer = pacer,

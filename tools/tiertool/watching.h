@@ -47,6 +47,8 @@ struct Watch {
 };
 
 // The pid, --tracker, --seconds and --interval.
+// kInvalid: there is no such tracker, nor is it "auto".
+Status check_tracker(const std::string& name);
 void add_watch_options(CLI::App& verb, WatchOptions& options);
 
 // The tiers of this machine, ranked by latencies that are measured now: a second or two on a

@@ -49,7 +49,8 @@ uint32_t lent_ranks_waited_for(const ClusterState& state, const Task& gang) {
   const auto lent = static_cast<uint32_t>(width - spec.gang.ranks);
   const auto nodes = nodes_of(state, gang);
   const uint64_t idle = idle_ranks(state, gang) * each;
-  uint64_t waited_for = 0;
+  // What is idle elsewhere is of no use to who may run on one of its nodes only.
+  uint64_t anywhere = 0, here = of_gpus ? 0 : backlog_units(state, nodes);
   size_t looked_at = 0;
   for (const auto& [place_s, id] : state.tasks.queue()) {
     if (++looked_at > kMostLookedAt) break;
@@ -57,19 +58,24 @@ uint32_t lent_ranks_waited_for(const ClusterState& state, const Task& gang) {
     const auto& wanted = state.tasks.find(id)->spec;
     if (!wanted.node.empty() && !nodes.contains(wanted.node)) continue;
     const uint64_t need = need_of(wanted, of_gpus);
-    if (need <= idle + lent * each) waited_for += need;
+    if (need <= idle + lent * each) (wanted.node.empty() ? anywhere : here) += need;
   }
-  const uint64_t backlog = of_gpus ? 0 : backlog_units(state, nodes);
-  const uint64_t missing = waited_for - std::min(waited_for, idle) + backlog;
+  const uint64_t missing = anywhere - std::min(anywhere, idle) + here;
   return static_cast<uint32_t>(std::min<uint64_t>(lent, (missing + each - 1) / each));
 }
 
 bool others_wait_for_units(const ClusterState& state) {
+  const auto is_full = [&](const std::string& name) {
+    const auto* node = state.registry.find(name);
+    return !node || node->idle_resources().units == 0;
+  };
   size_t looked_at = 0;
-  for (const auto& [place_s, id] : state.tasks.queue())
-    if (++looked_at > kMostLookedAt ||
-        (waits_for_units(state, id) && state.tasks.find(id)->spec.node.empty()))
-      return true;
+  for (const auto& [place_s, id] : state.tasks.queue()) {
+    if (++looked_at > kMostLookedAt) return true;
+    if (!waits_for_units(state, id)) continue;
+    const auto& bound_to = state.tasks.find(id)->spec.node;
+    if (bound_to.empty() || !is_full(bound_to)) return true;
+  }
   return false;
 }
 

@@ -12,7 +12,7 @@ namespace tierpilot {
 // something else, or for another node would still wait, and does not count.
 uint32_t lent_ranks_waited_for(const ClusterState& state, const Task& gang);
 
-// Whether somebody in the queue waits for units, wherever they are.
+// Whether somebody in the queue waits for units that are idle, or for any.
 bool others_wait_for_units(const ClusterState& state);
 
 }  // namespace tierpilot

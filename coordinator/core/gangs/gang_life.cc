@@ -270,7 +270,8 @@ void GangLife::stop(Task& gang, const std::string& why) {
   auto* now = current(gang.id, attempt);
   if (!now) return;
   now->stopping = true;
-  if (now->why_stopped.empty()) now->why_stopped = why;
+  // What an earlier coordinator told them is not known.
+  if (now->why_stopped.empty() && !now->ranks.empty()) now->why_stopped = why;
   if (gang.reason.empty()) gang.reason = why;
   const auto tried = state_.tasks.ranks_tried(gang);
   const std::vector<uint64_t> ids(tried.begin(), tried.end());

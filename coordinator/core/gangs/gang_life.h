@@ -68,7 +68,7 @@ class GangLife {
     std::map<uint32_t, Verdict> over;
     std::optional<uint32_t> first_bad;  // the rank that ended the others
     bool stopping = false;
-    std::string why_stopped{};   // as its ranks were told
+    std::string why_stopped{};   // as its ranks were told; empty: not known
     std::string device_fault{};  // that it ends of: none of its ranks is to blame
     bool counts = true;          // where none of its ranks ended it
     std::string checkpoint{};    // that all its ranks begin from; empty: from nothing

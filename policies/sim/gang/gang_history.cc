@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/json_member.h"
 #include "base/random.h"
 #include "base/table/line_reader.h"
+#include "base/text/json_member.h"
 #include "policies/sim/gang/estimated_failures.h"
 
 namespace tierpilot::gang {

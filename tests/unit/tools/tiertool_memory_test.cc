@@ -84,6 +84,8 @@ TEST_F(MemoryObjects, WrongWordsAreUsageErrors) {
   EXPECT_THAT(err_.str(), HasSubstr("static, heat or balance"));
   EXPECT_EQ(run({"move", "run", "1", "--mode", "force"}), kExitUsage);
   EXPECT_EQ(run({"move", "run", "1", "--cap", "much"}), kExitUsage);
+  EXPECT_EQ(run({"move", "run", "1", "--tracker", "bad"}), kExitUsage);
+  EXPECT_EQ(run({"move", "run", "1", "--policy", "heat", "--tier", "0"}), kExitUsage);
   EXPECT_EQ(run({"move", "stat", "--seconds", "-1"}), kExitUsage);
 }
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/json_member.h"
 #include "base/statistics.h"
+#include "base/text/json_member.h"
 #include "policies/sharing/predict/jobs/card_rows.h"
 #include "policies/sharing/predict/mebibyte.h"
 

@@ -74,6 +74,23 @@ TEST_F(GangFaults, NorIsWhatItsPeersMakeOfItsEnd) {
   }
 }
 
+TEST_F(GangFaults, ItsOwnFailureIsOneThoughTheCoordinatorRestartsWhileItEnds) {
+  join("a");
+  const auto id = submit_gang(2, 1);
+  place();
+  start_all(id);
+  end(id, 0, killed(SIGSEGV));
+  const auto other = attempt(id, 1);
+  again();
+  join("a", 7, {other});
+  auto told_before = ended_by(TaskEnd::kCancelled, false);
+  told_before.reason = "rank 0 of its gang ended: ended by signal 11";
+  EXPECT_TRUE(exit("a", other, told_before));
+  flush();
+  EXPECT_EQ(task(id).state, TaskState::kQueued);
+  EXPECT_EQ(task(id).restarts, 1u) << task(id).reason;
+}
+
 TEST_F(GangFaults, NorOneThatCouldNotBeStarted) {
   const auto id = submit_gang(2);
   end_first_and_restart(id, ended_by(TaskEnd::kCouldNotStart, true));
