@@ -8,6 +8,7 @@
 
 #include "base/descriptors.h"
 #include "base/log.h"
+#include "base/process/end.h"
 #include "coordinator/config.h"
 #include "coordinator/connection_limit.h"
 #include "coordinator/service/cluster_service.h"
@@ -224,5 +225,5 @@ int main_checked(int argc, char** argv) {
 }  // namespace tierpilot
 
 int main(int argc, char** argv) {
-  return tierpilot::main_checked(argc, argv);
+  tierpilot::end_process(tierpilot::main_checked(argc, argv));
 }

@@ -8,13 +8,13 @@
 #include <random>
 #include <set>
 
+#include "tests/support/long_form.h"
 #include "tests/system/cluster.h"
 #include "tests/system/journal.h"
 
 namespace tierpilot::test {
 namespace {
 
-constexpr int kCrashes = 50;
 constexpr int kRequestsPerBurst = 6;
 constexpr int kLongestBurstMs = 30;
 
@@ -89,8 +89,9 @@ TEST_F(CoordinatorCrash, LosesNoAcknowledgedTaskAndRunsNoneTwiceAtOnce) {
   const Journal journal(cluster.folder());
   Ledger ledger;
   std::mt19937 random(20240731);
+  const int crashes = long_form() ? 50 : 20;
   size_t in_doubt = 0;
-  for (int crash = 0; crash < kCrashes; ++crash) {
+  for (int crash = 0; crash < crashes; ++crash) {
     const auto requests = make_burst(crash, journal);
     const int ms = std::uniform_int_distribution<int>(0, kLongestBurstMs)(random);
     ledger.note(requests, cluster.client().submit_burst(requests, ms,
@@ -111,7 +112,7 @@ TEST_F(CoordinatorCrash, LosesNoAcknowledgedTaskAndRunsNoneTwiceAtOnce) {
     ASSERT_TRUE(ended) << "request " << id << ": " << ended.error().message;
     EXPECT_EQ((*ended)["state"], "succeeded") << ended->dump(2);
   }
-  EXPECT_EQ(tasks.size(), size_t{kCrashes} * kRequestsPerBurst);
+  EXPECT_EQ(tasks.size(), static_cast<size_t>(crashes) * kRequestsPerBurst);
   const auto all = cluster.client().tasks();
   ASSERT_TRUE(all) << all.error().message;
   EXPECT_EQ(all->size(), tasks.size()) << "tasks that nobody asked for";
@@ -128,7 +129,7 @@ TEST_F(CoordinatorCrash, LosesNoAcknowledgedTaskAndRunsNoneTwiceAtOnce) {
     for (const auto& run : found->second) finished += run.ended;
   }
   fmt::print("{} crashes, {} tasks in {} runs, {} of them to the end, {} answers cut off\n",
-             kCrashes, tasks.size(), runs, finished, in_doubt);
+             crashes, tasks.size(), runs, finished, in_doubt);
 }
 
 // Without this the tests here could pass because the journal is blind.

@@ -1,11 +1,14 @@
 #include <CLI/CLI.hpp>
 #include <new>
 
+#include "base/process/end.h"
 #include "tools/lab/command.h"
 #include "tools/output/arguments.h"
 
-int main(int argc, char** argv) {
-  using namespace tierpilot;
+namespace tierpilot {
+namespace {
+
+int run(int argc, char** argv) {
   CLI::App app{"What tierctl does with policies by itself, without a cluster", "tierctl"};
   app.require_subcommand(1);
   lab::Context context;
@@ -28,4 +31,11 @@ int main(int argc, char** argv) {
         context.output,
         {ErrorCode::kExhausted, "the memory does not suffice: take fewer tasks, nodes or seeds"});
   }
+}
+
+}  // namespace
+}  // namespace tierpilot
+
+int main(int argc, char** argv) {
+  tierpilot::end_process(tierpilot::run(argc, argv));
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "policies/placement/registry.h"
+#include "tests/support/long_form.h"
 #include "tests/system/truth/real_cluster.h"
 #include "tests/system/truth/simulated_twin.h"
 
@@ -73,10 +74,9 @@ sim::ClusterSpec simulated_cluster(const ClusterSize& size, const sim::TierSpeed
 }
 
 std::vector<PolicyInfo> policies_of_this_run() {
-  const bool all = std::getenv("TIERPILOT_TEST_LONG") != nullptr;
   std::vector<PolicyInfo> policies;
   for (const auto& module : placement_modules())
-    if (!module.learning && (all || kUnlike.contains(module.info.name)))
+    if (!module.learning && (long_form() || kUnlike.contains(module.info.name)))
       policies.push_back(module.info);
   return policies;
 }

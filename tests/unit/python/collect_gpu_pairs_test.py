@@ -25,7 +25,7 @@ LAB, FAKE_NVML, STAND_IN = (sys.argv.pop(1) for _ in range(3))
 BYTES = 3 << 30  # that each client has, and its number more where it is slow
 STEP_S = 0.04  # longer than the processor computes in an iteration
 WARM = 10  # iterations of a training that gets ready
-SECONDS = 0.2
+SECONDS = 0.05
 
 
 class PairsOnGpu(unittest.TestCase):
@@ -47,10 +47,12 @@ class PairsOnGpu(unittest.TestCase):
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         return subprocess.Popen([LAB, *words], env=environment, start_new_session=True, **pipes)
 
-    def begin(self, pairs, *limit, **more):
+    def begin(self, pairs, *more_words, **more):
         words = ("predictor", "collect", "--overwrite", "--out", self.path("t.csv"), "--device", "cuda", "--pairs")
-        words += ("--python", sys.executable, "--architectures", "mlp,lstm", "--seconds", str(SECONDS), "--grow-batches", "1")
-        return self.lab(*words, "--configurations", str(pairs), *limit, **more)
+        words += ("--python", sys.executable, "--architectures", "mlp,lstm", "--grow-batches", "1")
+        if "--seconds" not in more_words:
+            more_words += ("--seconds", str(SECONDS))
+        return self.lab(*words, "--configurations", str(pairs), *more_words, **more)
 
     def collected(self, *given, **more):
         """What it said of those that it left out. No process is left."""
@@ -83,7 +85,7 @@ class PairsOnGpu(unittest.TestCase):
         return ends
 
     def test_rates_are_of_seconds_of_the_clock(self):
-        self.assertEqual(self.collected(2, STAND_IN_STEP_S=str(STEP_S)), "")
+        self.assertEqual(self.collected(2, "--seconds", "0.2", STAND_IN_STEP_S=str(STEP_S)), "")
         rows = self.rows()
         self.assertEqual([row["seed"] for row in rows], ["100000", "100001"])
         for row in rows:
@@ -142,7 +144,7 @@ class PairsOnGpu(unittest.TestCase):
         for ends in (1, WARM + 20):
             with self.subTest(ends=ends):
                 said = self.collected(2, "--time-limit", "10", STAND_IN_HANGS_AT=str(ends))
-                self.assertRegex(said, r"left out: \w+ beside \w+: (mlp|lstm), seed \d+: it did not answer within 10.2 s")
+                self.assertRegex(said, r"left out: \w+ beside \w+: (mlp|lstm), seed \d+: it did not answer within 10.05 s")
                 self.assertEqual((said.count("\n"), len(self.rows())), (1, 1), said)
                 os.rmdir(self.path("hangs"))
 

@@ -43,12 +43,12 @@ class Turns(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder.name, name)
 
-    def begin(self, configurations, cpus, *limit, **more):
+    def begin(self, configurations, cpus, *limit, seconds="0.05", **more):
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "FAKE_NVML": self.folder.name, **more}
         environment.update(LD_LIBRARY_PATH=FAKE_NVML, PYTHONPATH=STAND_IN)
         environment.update(STAND_IN_CPUS=str(cpus), STAND_IN_SLOW_S=str(SLOW_S))
         environment.pop("CUDA_VISIBLE_DEVICES", None)
-        words = ["predictor", "collect", "--overwrite", "--out", self.path("t.csv"), "--seconds", "0.2", "--device", "cuda",
+        words = ["predictor", "collect", "--overwrite", "--out", self.path("t.csv"), "--seconds", seconds, "--device", "cuda",
                  "--grow-batches", "1"]
         words += ["--python", sys.executable, "--architectures", "mlp,lstm", "--configurations", str(configurations), *limit]
         return subprocess.Popen(
@@ -104,7 +104,7 @@ class Turns(unittest.TestCase):
         self.assertLessEqual(len(disturbed), impatient, "others loaded kernels in more windows than is said")
 
     def test_others_get_ready_meanwhile_and_disturb_no_window(self):
-        said = self.collected(8, 8)
+        said = self.collected(8, 8, seconds="0.2")
         rows = self.rows()
         expected = [("mlp", str(100000 + i)) if i % 2 == 0 else ("lstm", str(100000 + i)) for i in range(8)]
         self.assertEqual(sorted((row["seed"], row["architecture"]) for row in rows), [one[::-1] for one in expected])
@@ -143,7 +143,7 @@ class Turns(unittest.TestCase):
     def test_who_hangs_is_left_out(self):
         said = self.collected(4, 8, "--time-limit", "10", STAND_IN_HANGS_AT=str(LOADED + 2))
         self.assertEqual(said.count("left out"), 1, said)
-        self.assertRegex(said, r"left out: (mlp|lstm), seed \d+: it did not answer within 10.2 s")
+        self.assertRegex(said, r"left out: (mlp|lstm), seed \d+: it did not answer within 10.05 s")
         self.assertEqual(len(self.rows()), 3)
 
     def test_nothing_is_left_behind(self):

@@ -15,5 +15,4 @@ def check(out):
     assert evicting[0]["evict_gb_per_s"] > 0 and evicting[0]["promote_gb_per_s"] > 0, evicting
 
     gtest.assert_passed(out, "unit_probe_active", "Transfer.BetweenTwoNodesMovesPages")
-    gtest.assert_passed(out, "unit_probe_passive", "PassiveProbe.PagesMovedBetweenNodesAreSeen")
     gtest.assert_passed(out, "unit_pool")

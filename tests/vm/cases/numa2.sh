@@ -6,6 +6,5 @@ cp /proc/vmstat /out/vmstat_after
 
 failed=0
 /vm/unit-test unit_probe_active || failed=1
-/vm/unit-test unit_probe_passive || failed=1
 /vm/unit-test unit_pool || failed=1
 exit $failed

@@ -5,7 +5,7 @@ import time
 from harness import disk, host
 
 SEED = int(os.environ.get("SEED", "17"))
-CUTS = 4
+CUTS = 4 if os.environ.get("TIERPILOT_TEST_LONG") else 2  # one at any time, one between two writes
 MOST_WRITES = 60
 PATIENCE_S = 200
 

@@ -13,13 +13,13 @@ of the GPU that it may use, as the driver's stand-in (tests/fake_nvml) reads it.
 """
 
 import fcntl
+import importlib.util
 import os
 import signal
+import sys
 import threading
 import time
 import types
-
-import torch
 
 CLIENT_BYTES = 3 << 30
 _LOADING = 3  # ends: the model is there, and two iterations
@@ -87,23 +87,11 @@ def _moving(to):
     return moved
 
 
-torch.version.cuda = "11.8"
-torch.cuda.is_available = lambda: True
-torch.cuda.synchronize = _end
-torch.Tensor.to = _moving(torch.Tensor.to)
-torch.nn.Module.to = _moving(torch.nn.Module.to)
-if cpus := os.environ.get("STAND_IN_CPUS"):
-    os.sched_getaffinity = lambda *_: set(range(int(cpus)))
-
-
 class _Kernel:
     """Of a tenth of a millisecond, and one of another stream beside half of it."""
 
     def __init__(self, number, stream):
         self._at_ns = 1_000_000 * number + 50_000 * stream
-
-    def device_type(self):
-        return torch.profiler.ProfilerActivity.CUDA
 
     def start_ns(self):
         return self._at_ns
@@ -131,8 +119,42 @@ class _Trace:
         return types.SimpleNamespace(kineto_results=types.SimpleNamespace(events=lambda: self._kernels))
 
 
-if os.environ.get("STAND_IN_TRACES"):
-    import torch.profiler
+def _stand_in(torch):
+    torch.version.cuda = "11.8"
+    torch.cuda.is_available = lambda: True
+    torch.cuda.synchronize = _end
+    torch.Tensor.to = _moving(torch.Tensor.to)
+    torch.nn.Module.to = _moving(torch.nn.Module.to)
+    if os.environ.get("STAND_IN_TRACES"):
+        import torch.profiler
 
-    torch.profiler.profile = _Trace
-    torch.profiler.supported_activities = lambda: {torch.profiler.ProfilerActivity.CUDA}
+        activity = torch.profiler.ProfilerActivity.CUDA
+        _Kernel.device_type = lambda self: activity
+        torch.profiler.profile = _Trace
+        torch.profiler.supported_activities = lambda: {activity}
+
+
+class _WhenImported:
+    """Not every Python that starts needs PyTorch, which takes a second."""
+
+    _looks = False
+
+    def find_spec(self, name, *_):
+        if name != "torch" or self._looks:
+            return None
+        self._looks = True
+        spec = importlib.util.find_spec(name)
+        self._looks = False
+        load = spec.loader.exec_module
+
+        def loaded(module):
+            load(module)
+            _stand_in(module)
+
+        spec.loader.exec_module = loaded
+        return spec
+
+
+sys.meta_path.insert(0, _WhenImported())
+if cpus := os.environ.get("STAND_IN_CPUS"):
+    os.sched_getaffinity = lambda *_: set(range(int(cpus)))
