@@ -29,8 +29,16 @@ uint64_t ClusterView::data_bytes(const Task& task) const {
 }
 
 TaskShape ClusterView::shape_of(const Task& task, uint64_t data_bytes) const {
-  return {task.units, task.gpu_milli, task.gpu_type, task.memory_bytes,
-          data_bytes > smallest_budget_ ? data_bytes : 0};
+  uint64_t gang_bytes = data_bytes;
+  if (task.gang != kNoGang)
+    for (const DatasetUse& use : workload_.uses_of(task))
+      if (use.write) gang_bytes += store_.datasets().bytes(use.dataset);
+  return {.units = task.units,
+          .gpu_milli = task.gpu_milli,
+          .gpu_type = task.gpu_type,
+          .memory_bytes = task.memory_bytes,
+          .data_bytes = data_bytes > smallest_budget_ ? data_bytes : 0,
+          .gang_data_bytes = gang_bytes > smallest_budget_ ? gang_bytes : 0};
 }
 
 bool ClusterView::can_ever_take(const Task& task) const {

@@ -71,7 +71,9 @@ uint32_t NodeStates::ranks_ever(uint32_t node, const TaskShape& shape) const {
       group.resources().times({shape.units, 0, shape.memory_bytes, shape.data_bytes});
   const uint32_t by_gpus =
       shape.gpu_milli == 0 ? UINT32_MAX : Gpus(group.gpus).times(shape.gpu_milli);
-  return static_cast<uint32_t>(std::min<uint64_t>(ranks, by_gpus));
+  // All have to have their data before any of them begins.
+  const uint32_t by_data = shape.gang_data_bytes > group.fast_budget_bytes ? 1 : UINT32_MAX;
+  return static_cast<uint32_t>(std::min<uint64_t>({ranks, by_gpus, by_data}));
 }
 
 Gpus::Mask NodeStates::assign(uint32_t node, const Task& task, uint64_t missing_bytes) {

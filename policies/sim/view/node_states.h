@@ -41,7 +41,8 @@ class NodeStates {
   // The others: of nodes that are up.
   bool can_take(uint32_t node, const TaskShape& shape) const;
   // Ranks of a gang that need so much each, side by side: on what is idle, as the backlog is not
-  // for them; and if the node had nothing else to do.
+  // for them; and if the node had nothing else to do. The gang's first stands for all: it may
+  // write.
   uint32_t ranks_now(uint32_t node, const TaskShape& shape) const;
   uint32_t ranks_ever(uint32_t node, const TaskShape& shape) const;
   bool is_up(uint32_t node) const { return places_[node] != kNone; }

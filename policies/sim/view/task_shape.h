@@ -15,7 +15,10 @@ struct TaskShape {
   uint32_t gpu_milli = 0;
   uint16_t gpu_type = kAnyGpuType;
   uint64_t memory_bytes = 0;
-  uint64_t data_bytes = 0;  // 0 when the smallest budget has room for it
+  // Both 0 when the smallest budget has room for it. The second is of a gang's ranks at one node:
+  // what one of them writes is there beside what the others read.
+  uint64_t data_bytes = 0;
+  uint64_t gang_data_bytes = 0;
   bool operator==(const TaskShape&) const = default;
 };
 

@@ -94,6 +94,24 @@ TEST(Gangs, LargerThanAllNodesAreRejectedOnce) {
   EXPECT_EQ(result.succeeded, 1u);
 }
 
+// Of 60 MB, where a node's fast memory has 100: what the first writes and what the others read of
+// it are two versions.
+GangBuilder a_gang_that_writes(uint32_t ranks) {
+  GangBuilder jobs;
+  jobs.workload.datasets.push_back({60 * kMB});
+  jobs.add_gang(0, 1000, ranks, {{0, false}});
+  jobs.workload.uses.front().write = true;
+  return jobs;
+}
+
+TEST(Gangs, NoRankWaitsForRoomThatAnotherKeeps) {
+  const auto jobs = a_gang_that_writes(2);
+  EXPECT_EQ(run(plain_cluster(2, 2), jobs.workload).result.succeeded, 1u);
+  EXPECT_EQ(run(plain_cluster(2), jobs.workload).result.succeeded, 1u);
+  const auto crowded = run(plain_cluster(1, 2), jobs.workload).result;
+  EXPECT_EQ(crowded.rejected, 1u) << "no node ever holds both versions";
+}
+
 TEST(Gangs, LoseAllRanksWithOneNodeAndKeepTheirCheckpoint) {
   auto cluster = plain_cluster(4, 1);
   cluster.groups[0].node_failures = {.mean_between_s = 300, .mean_repair_s = 1};
