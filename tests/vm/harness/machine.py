@@ -12,6 +12,7 @@ Keys of a case file (TOML); only nodes are required:
     beside = false              true: another guest may run at the same time; its times are not the host's
     init = "script"             or "systemd": the script is then a service's
     count_instructions = true   the guest's clock counts them: its times do not depend on the host
+    one_thread = false          true: emulates its CPUs in turns, some of them more slowly
     far_ns = 400                delay of loads and stores on the second of two nodes
     access_ns = 0               far_ns: an access begins so long after the CPU's last one or later
     disk_mib = 0                an empty disk: the script then starts in a file system on it, /mnt
@@ -60,6 +61,7 @@ class Machine:
     beside: bool = False
     init: str = "script"
     count_instructions: bool = False
+    one_thread: bool = False
     far_ns: int | None = None
     access_ns: int = 0
     files: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -91,7 +93,7 @@ class Machine:
     def accelerator(self):
         if self.count_instructions:
             return ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"]
-        return ["-accel", "tcg,thread=multi"]
+        return ["-accel", f"tcg,thread={'single' if self.one_thread else 'multi'}"]
 
     def kernel_command_line(self):
         # On a busy host the kernel's check of the timer fails, though the timer works.
