@@ -11,7 +11,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "base/process/end.h"
 #include "tools/output/arguments.h"
 #include "tools/trainer/swap_budget.h"
 #include "tools/trainer/training.h"
@@ -167,23 +166,20 @@ void add_options(CLI::App& app, Options& options) {
       ->type_name("FILE");
 }
 
-int main_checked(int argc, char** argv) {
+}  // namespace
+}  // namespace tierpilot::trainer
+
+int main(int argc, char** argv) {
+  using namespace tierpilot;
   Output output;
-  Options options;
+  trainer::Options options;
   CLI::App app{
       "Trains a small net on data that it draws by a seed: alone, or as one rank of several by\n"
       "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Under Tierpilot it reports its progress and\n"
       "saves when it is asked to. Equal seeds give equal losses, also after failures.",
       "tierpilot-trainer"};
-  add_options(app, options);
+  trainer::add_options(app, options);
   if (const auto code = parse_arguments(app, argc, argv, output)) return *code;
-  const auto code = run(output, options);
+  const auto code = trainer::run(output, options);
   return code ? *code : print_error(output, code.error());
-}
-
-}  // namespace
-}  // namespace tierpilot::trainer
-
-int main(int argc, char** argv) {
-  tierpilot::end_process(tierpilot::trainer::main_checked(argc, argv));
 }
