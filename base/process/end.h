@@ -8,8 +8,8 @@
 namespace tierpilot {
 
 // As a return from main(), without destructors of static objects and without what is registered
-// with atexit(): not for who swaps (swap/libtorch keeps plans there). What the program itself has to
-// tidy up it has tidied up. Under sanitizers they run: leaks are looked for after them.
+// with atexit(): not for who swaps (swap/libtorch keeps plans there). What the program itself has
+// to tidy up it has tidied up. Under sanitizers they run: leaks are looked for after them.
 [[noreturn]] inline void end_process(int status) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   std::exit(status);
