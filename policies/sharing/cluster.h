@@ -23,6 +23,7 @@ struct Node {
   std::vector<Unit> units;
 
   uint64_t free_milli() const;
+  bool operator==(const Node&) const = default;
 };
 
 // Whether the node's cores, memory and model will do and enough units have the share.

@@ -10,6 +10,22 @@ namespace {
 constexpr double kDoesNotFit = -std::numeric_limits<double>::infinity();
 constexpr size_t kMostRemembered = size_t{1} << 23;  // nodes of all kinds of requests
 
+struct StateHash {
+  size_t operator()(const Node* node) const {
+    uint64_t hash = mixed_bits(node->cpu_milli + (uint64_t{node->model} << 32));
+    hash ^= node->memory_bytes;
+    for (const auto& unit : node->units)
+      hash = mixed_bits(hash) ^ unit.free_milli ^ (unit.free_bytes << 10);
+    return mixed_bits(hash);
+  }
+};
+struct SameState {
+  bool operator()(const Node* a, const Node* b) const { return *a == *b; }
+};
+
+// What nodes of a state score. Many are alike while a cluster has room.
+using ScoresByState = std::unordered_map<const Node*, double, StateHash, SameState>;
+
 }  // namespace
 
 size_t Placer::Hash::operator()(const Request& request) const {
@@ -42,14 +58,19 @@ double Placer::worth(const Cluster& cluster, uint32_t node) {
 
 std::optional<Placement> Placer::choose(const Cluster& cluster, const Request& request) {
   Known& known = known_of(cluster, request);
+  ScoresByState scores;
   double best = kDoesNotFit;
   uint32_t chosen = 0;
   for (uint32_t i = 0; i < cluster.nodes().size(); ++i) {
     if (known.versions[i] != cluster.version(i)) {
       const Node& node = cluster.nodes()[i];
       known.versions[i] = cluster.version(i);
-      known.scores[i] =
-          fits(node, request) ? scorer_.offer(node, request, worth(cluster, i)).score : kDoesNotFit;
+      known.scores[i] = kDoesNotFit;
+      if (fits(node, request)) {
+        const auto [same, is_new] = scores.try_emplace(&node);
+        if (is_new) same->second = scorer_.offer(node, request, worth(cluster, i)).score;
+        known.scores[i] = same->second;
+      }
     }
     if (known.scores[i] > best) {
       best = known.scores[i];

@@ -1,5 +1,7 @@
 #include "policies/sharing/share_scorer.h"
 
+#include <optional>
+
 #include "policies/sharing/unit_choice.h"
 
 namespace tierpilot::sharing {
@@ -19,8 +21,11 @@ double ShareScorer::worth(const Node& node) const {
 }
 
 Offer ShareScorer::offer(const Node& node, const Request& request, double worth) const {
+  std::optional<UsableShare::OnHost> on_host;
   return best_offer(node, request, [&](const Node& after) {
-    return usable_.milli(after) - worth - kPerFreeMilli * static_cast<double>(after.free_milli()) -
+    if (!on_host) on_host.emplace(usable_, after);
+    return on_host->milli(after.units) - worth -
+           kPerFreeMilli * static_cast<double>(after.free_milli()) -
            kPerFreeCpuMilli * after.cpu_milli;
   });
 }

@@ -1,5 +1,6 @@
 // How long placing one request on 10,000 GPUs takes: a cluster that fills up, and then lives, each
-// placement after a release elsewhere. "First" are requests of a kind that the placer has not seen.
+// placement after a release elsewhere. "First" are requests of a kind that the placer has not seen;
+// "anew" are of a placer that has seen nothing, when the cluster is as full as it gets.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -33,7 +34,7 @@ struct Bench {
   const Scorer& scorer;
   std::set<std::pair<uint32_t, std::pair<uint32_t, uint64_t>>> seen = {};
   std::vector<std::pair<Request, Placement>> running = {};
-  Times first = {}, again = {};
+  Times first = {}, again = {}, anew = {};
 
   void place(const Request& asked) {
     const Request request = scorer.given(asked);
@@ -46,6 +47,14 @@ struct Bench {
     if (!placement) return;
     cluster.take(request, *placement);
     running.emplace_back(request, std::move(*placement));
+  }
+
+  void place_anew(const Request& asked) {
+    Placer fresh(scorer);
+    const auto begin = std::chrono::steady_clock::now();
+    fresh.choose(cluster, scorer.given(asked));
+    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
+    anew.us.push_back(took.count());
   }
 
   void release_one(SeededRandom& random) {
@@ -67,13 +76,15 @@ int run(uint32_t nodes, uint32_t pods) {
     Bench bench{Cluster(trace.nodes), Placer(**scorer), **scorer};
     for (const auto& request : requests) bench.place(request);
     SeededRandom random(2);
-    for (const auto& request : requests) {
+    for (size_t i = 0; i < requests.size(); ++i) {
       bench.release_one(random);
-      bench.place(request);
+      if (i % 16 == 0) bench.place_anew(requests[i]);
+      bench.place(requests[i]);
     }
     fmt::print("{}\n", policy);
     bench.first.print("first");
     bench.again.print("again");
+    bench.anew.print("anew");
   }
   return 0;
 }

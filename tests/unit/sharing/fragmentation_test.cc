@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "base/random.h"
 #include "policies/sharing/usable_share.h"
 
 namespace tierpilot::sharing {
@@ -46,6 +49,64 @@ TEST(UsableShare, SeesThatCoresForOneKeepOtherUnitsIdle) {
   EXPECT_DOUBLE_EQ(usable.milli(node_with(4000, {1000, 1000, 1000, 1000})), 2500);
   EXPECT_DOUBLE_EQ(usable.milli(node_with(16000, {1000, 1000, 1000, 1000})), 4000);
   EXPECT_DOUBLE_EQ(usable.milli(node_with(16000, {900, 900})), 0);
+}
+
+// As the declaration says it, request by request.
+double usable_one_by_one(const std::vector<TypicalRequest>& typical, const Node& node) {
+  double sum = 0;
+  for (const auto& [request, share] : typical) {
+    if (!(request.models >> node.model & 1)) continue;
+    uint32_t free = 0, fitting = 0;
+    uint64_t copies = 0;
+    for (const auto& unit : node.units) {
+      if (unit.free_milli < request.share.milli) continue;
+      free += unit.free_milli;
+      copies += unit.free_milli / request.share.milli;
+      ++fitting;
+    }
+    copies /= request.units;
+    if (request.cpu_milli > 0)
+      copies = std::min<uint64_t>(copies, node.cpu_milli / request.cpu_milli);
+    if (request.memory_bytes > 0)
+      copies = std::min(copies, node.memory_bytes / request.memory_bytes);
+    if (fitting < request.units || copies == 0) continue;
+    sum += share * (free + static_cast<double>(copies * request.total_milli())) / 2;
+  }
+  return sum;
+}
+
+TEST(UsableShare, IsWhatItsDeclarationSaysOfAnyNode) {
+  SeededRandom random(7);
+  const auto one_of = [&](std::vector<uint32_t> values) {
+    return values[random.below(values.size())];
+  };
+  for (int round = 0; round < 50; ++round) {
+    std::vector<TypicalRequest> typical;
+    for (int i = 0; i < 40; ++i) {
+      const bool several = random.below(5) == 0;
+      Request request =
+          request_of(several ? one_of({2, 4}) : 1, several ? 1000 : one_of({1, 50, 300, 500, 1000}),
+                     one_of({0, 1000, 3000, 3500, 16000}));
+      request.memory_bytes = one_of({0, 1 << 20, 3 << 20, 4 << 28});
+      request.models = one_of({1, 2, 3});
+      typical.push_back({request, 1.0 / 40});
+    }
+    const UsableShare usable(typical);
+    for (int i = 0; i < 20; ++i) {
+      Node node = node_with(one_of({0, 3499, 7000, 64000}), {});
+      node.memory_bytes = one_of({0, (1 << 20) - 1, 12 << 20, 4U << 29});
+      node.model = static_cast<uint8_t>(random.below(2));
+      UsableShare::OnHost on_host(usable, node);
+      for (int state = 0; state < 4; ++state) {
+        node.units.clear();
+        for (uint64_t unit = random.below(9); unit > 0; --unit)
+          node.units.push_back({one_of({0, 49, 300, 700, 1000}), 0});
+        const double wanted = usable_one_by_one(typical, node);
+        EXPECT_NEAR(usable.milli(node), wanted, 1e-9 * (1 + wanted));
+        EXPECT_NEAR(on_host.milli(node.units), wanted, 1e-9 * (1 + wanted));
+      }
+    }
+  }
 }
 
 }  // namespace
