@@ -18,6 +18,7 @@ constexpr double kUnused = 0.05;            // of the budget, from where it is w
 constexpr double kStalled = 0.01;           // of a step
 constexpr double kTight = 1.025;   // of the budget, which is a twentieth below the real one
 constexpr int kMostOvers = 2;      // in a row: that is no chance, and no margin mends it
+constexpr int kMostLooks = 64;     // steps in a row that are looked at for one that is not known
 constexpr int kMostFailures = 3;   // of a step, until nothing of it is tried any more
 constexpr double kNewTimes = 0.3;  // weight of the last step's times
 
@@ -54,7 +55,8 @@ Advice StepLearner::save(const SavedStorage& storage) {
   }
   if (current_ == kUnknown) return {.away = lets_leave(settings_.rule), .observe = true};
   const auto& known = steps_[current_];
-  return {.away = known.now.away[at] != 0, .observe = known.observe || looks_ || looks_at_next_};
+  return {.away = known.now.away[at] != 0,
+          .observe = known.observe || looks_ > 0 || looks_at_next_};
 }
 
 const ObservedStep* StepLearner::expected() const {
@@ -76,8 +78,12 @@ void StepLearner::plan(Known& known) {
 
 void StepLearner::add(StepEnd&& seen, int64_t growth_bytes) {
   // Where it began as a known one it was not looked at then: the next one of it is.
-  looks_ = seen.step.other_bytes.size() != seen.step.time_ns.size();
-  if (looks_) return;
+  if (seen.step.other_bytes.size() != seen.step.time_ns.size()) {
+    looks_ = next_looks_;
+    next_looks_ = std::min(2 * next_looks_, kMostLooks);
+    return;
+  }
+  looks_ = 0;
   const auto is_full = [this] {
     return steps_.size() >= kMostKnownSteps ||
            (steps_.size() >= kFewKnownSteps && known_saves_ > kMostKnownSaves);
@@ -150,8 +156,7 @@ void StepLearner::update(Known& known, StepEnd&& seen, int64_t growth_bytes) {
     return plan(known);
   }
   if (observed && known.runs <= kObservedRuns && !known.failed) return plan(known);
-  const bool for_another = (looks_ || looks_at_next_) && !asked;
-  if (observed && for_another) return;  // looking takes time
+  if (observed && looked_ && !asked) return;  // looking takes time
   learn(known, seen);
 }
 
@@ -254,6 +259,8 @@ void StepLearner::end(StepEnd seen, int64_t growth_bytes) {
   if (prefixes_.empty()) return;
   if (std::exchange(disturbed_, false)) return begin();
   last_ = kUnknown;
+  looked_ = looks_ > 0 || looks_at_next_;
+  looks_ = std::max(looks_ - 1, 0);
   if (current_ != kUnknown && steps_[current_].prefixes.size() == prefixes_.size())
     update(steps_[last_ = current_], std::move(seen), growth_bytes);
   else if (auto* shorter = find())
@@ -291,7 +298,7 @@ std::optional<double> StepLearner::foretold_ns(int64_t more_bytes) const {
 }
 
 bool StepLearner::learning() const {
-  if (current_ == kUnknown || looks_at_next_) return true;
+  if (current_ == kUnknown || looks_ > 0 || looks_at_next_) return true;
   return steps_[current_].observe || steps_[current_].exploring;
 }
 

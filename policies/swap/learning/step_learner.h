@@ -133,8 +133,11 @@ class StepLearner {
   std::vector<uint64_t> prefixes_;                  // of the step that runs
   size_t current_ = kUnknown;
   size_t last_ = kUnknown;  // that was seen
-  bool looks_ = false;      // from the begin of a step on: one went on otherwise than it began
+  // So many steps more are looked at from their begins on, as one went on otherwise than it began,
+  // and so many the next time that one does: where it seldom comes back it is met at last.
+  int looks_ = 0, next_looks_ = 2;
   bool looks_at_next_ = false;
+  bool looked_ = false;     // at the step that ends, for another's sake
   bool disturbed_ = false;  // the step that runs had no room: nothing is learned of it
   int64_t least_bytes_ = 0;
 };

@@ -38,6 +38,15 @@ class Learning : public testing::Test {
     learner.end({.step = step, .step_ns = 50'000'000, .peak_bytes = peak}, 0);
     return any;
   }
+  // As a program has it: measured all the way only where it was looked at from its begin on.
+  bool observed_all_the_way(ObservedStep step) {
+    learner.begin();
+    bool all = true;
+    for (const auto& save : step.saves) all &= learner.save(save).observe;
+    if (!all) step.other_bytes.clear();
+    learner.end({.step = step, .step_ns = 50'000'000, .peak_bytes = 19 * kMiB}, 0);
+    return all;
+  }
   // When all of it was saved; none: it is not known.
   std::vector<int64_t> expected_times(const ObservedStep& step) {
     learner.begin();
@@ -118,6 +127,33 @@ TEST_F(Learning, OneThatGoesOnTakingTooMuchIsUntilItIsMended) {
   for (int i = 0; i < 2; ++i) EXPECT_FALSE(observed(step, kLittleOver)) << i;
   EXPECT_TRUE(observed(step, 19 * kMiB));
   EXPECT_FALSE(observed(step, 19 * kMiB));
+}
+
+TEST_F(Learning, AStepThatWentOnOtherwiseOnceSlowsDownOnlyAFew) {
+  const auto usual = chain_of(20);
+  for (int i = 0; i < 5; ++i) observed_all_the_way(usual);
+  auto once = chain_of(20);
+  once.saves[10].bytes = 2 * kMiB;
+  ASSERT_FALSE(observed_all_the_way(once));
+  int looked = 0;
+  for (int i = 0; i < 100; ++i) looked += observed_all_the_way(usual);
+  EXPECT_GE(looked, 1);
+  EXPECT_LE(looked, 4);
+}
+
+TEST_F(Learning, OneThatGoesOnOtherwiseNowAndThenIsKnownAtLast) {
+  const auto usual = chain_of(20);
+  for (int i = 0; i < 5; ++i) observed_all_the_way(usual);
+  auto other = chain_of(20);
+  other.saves[10].bytes = 2 * kMiB;
+  for (int round = 0; round < 8 && learner.known_steps() < 2; ++round) {
+    observed_all_the_way(other);
+    for (int i = 0; i < 20; ++i) observed_all_the_way(usual);
+  }
+  EXPECT_EQ(learner.known_steps(), 2U);
+  int looked = 0;
+  for (int i = 0; i < 20; ++i) looked += observed_all_the_way(usual);
+  EXPECT_EQ(looked, 0);
 }
 
 // Whatever is seen changes nothing.
