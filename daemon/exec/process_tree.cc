@@ -18,6 +18,8 @@ namespace tierpilot {
 namespace {
 
 const std::string kOwnChildren = "/proc/thread-self/children";
+// A task that forks or starts threads without end must not hold up its daemon.
+constexpr size_t kMostProcesses = 10'000, kMostThreads = 20'000;
 
 std::vector<std::string> threads_of(pid_t process) {
   return Sysroot().list(fmt::format("/proc/{}/task", process));
@@ -40,9 +42,12 @@ char state_of(pid_t process) {
                                                                        : (*stat)[name_end + 2];
 }
 
-std::vector<pid_t> children_of(pid_t process) {
+// Takes the threads that it looks at from `threads_left`.
+std::vector<pid_t> children_of(pid_t process, size_t& threads_left) {
   std::vector<pid_t> children;
   for (const auto& thread : threads_of(process)) {
+    if (threads_left == 0) break;
+    --threads_left;
     const auto file = fmt::format("/proc/{}/task/{}/children", process, thread);
     const auto text = Sysroot().read(file);
     if (!text && text.error().code == ErrorCode::kNotFound && !Sysroot().exists(kOwnChildren))
@@ -74,10 +79,10 @@ std::vector<pid_t> processes() {
 }
 
 std::vector<pid_t> descendants(pid_t root) {
-  constexpr size_t kMost = 10'000;  // a task that forks without end must not hold up its daemon
-  std::vector<pid_t> found = children_of(root);
-  for (size_t i = 0; i < found.size() && found.size() < kMost; ++i) {
-    const auto more = children_of(found[i]);
+  size_t threads_left = kMostThreads;
+  std::vector<pid_t> found = children_of(root, threads_left);
+  for (size_t i = 0; i < found.size() && found.size() < kMostProcesses; ++i) {
+    const auto more = children_of(found[i], threads_left);
     found.insert(found.end(), more.begin(), more.end());
   }
   return found;
@@ -141,14 +146,16 @@ int64_t ended_children_ns(pid_t process) {
 }
 
 void CpuMeter::look() {
-  living_ = descendants(root_);
-  ended_ns_ = ended_children_ns(root_);
-  for (const pid_t process : living_) ended_ns_ += ended_children_ns(process);
-  sum_up();
+  looks_.look([this] {
+    living_ = descendants(root_);
+    ended_ns_ = ended_children_ns(root_);
+    for (const pid_t process : living_) ended_ns_ += ended_children_ns(process);
+    sum_up();
+  });
 }
 
 void CpuMeter::glance() {
-  sum_up();
+  glances_.look([this] { sum_up(); });
 }
 
 void CpuMeter::sum_up() {

@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "base/result.h"
+#include "daemon/exec/look_pace.h"
 
 namespace tierpilot {
 
-// Without `root` itself. What is forked meanwhile may be missing.
+// Without `root` itself. What is forked meanwhile may be missing, and so is, of a task that forks
+// or starts threads without end, what comes after many thousands.
 std::vector<pid_t> descendants(pid_t root);
 // Zombies among them; from every process's stat file, for kernels without CONFIG_PROC_CHILDREN.
 std::optional<std::vector<pid_t>> children_from_stat(pid_t process);
@@ -34,7 +36,7 @@ int64_t ended_children_ns(pid_t process);
 Status set_affinity(pid_t process, const std::vector<int>& cpus);
 
 // CPU time of a process tree, whose root collects what others leave behind: also of those that came
-// and went between two looks.
+// and went between two looks. A look too soon after one that took long is none.
 class CpuMeter {
  public:
   explicit CpuMeter(pid_t root = 0) : root_(root) {}
@@ -48,6 +50,7 @@ class CpuMeter {
   void sum_up();
 
   pid_t root_;
+  LookPace looks_, glances_;
   std::vector<pid_t> living_;
   int64_t ended_ns_ = 0;
   int64_t used_ns_ = 0;

@@ -264,6 +264,7 @@ void Supervisor::stop(TaskEnd how, int64_t grace_ms) {
   // A process that was just forked has no group of its own yet.
   if (kill_at_ == kNever && ::kill(-main_, SIGTERM) < 0) ::kill(main_, SIGTERM);
   stand(false);
+  if (cgroup_) (void)cgroup_->set_frozen(false);  // where its user paused it
   kill_at_ = std::min(kill_at_, after_ms(grace_ms));
 }
 

@@ -35,6 +35,6 @@ std::optional<HmatFigures> discover_hmat(FactReader& facts, int node);
 std::vector<KernelMemoryTier> discover_kernel_tiers(FactReader& facts);
 void discover_cxl(FactReader& facts, Topology& topology);  // needs topology.nodes
 std::vector<DaxDevice> discover_dax(FactReader& facts);
-void discover_gpus(FactReader& facts, const std::string& nvml_library, Topology& topology);
+void discover_gpus(FactReader& facts, const DiscoverOptions& options, Topology& topology);
 
 }  // namespace tierpilot

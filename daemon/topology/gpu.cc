@@ -1,18 +1,52 @@
 #include <fmt/format.h>
 
+#include <chrono>
+#include <future>
+#include <memory>
+#include <system_error>
+#include <thread>
+
 #include "daemon/topology/discover.h"
 #include "daemon/topology/nvml.h"
 
 namespace tierpilot {
+namespace {
 
-void discover_gpus(FactReader& facts, const std::string& nvml_library, Topology& topology) {
-  if (nvml_library.empty()) {
+struct Answer {
+  std::vector<std::string> warnings;
+  Result<std::vector<Gpu>> gpus;
+};
+
+Answer ask(const std::string& library) {
+  std::vector<std::string> warnings;
+  auto gpus = Nvml::open(library).and_then([&](const Nvml& nvml) { return nvml.gpus(warnings); });
+  return {std::move(warnings), std::move(gpus)};
+}
+
+// A thread that the driver keeps for good is left behind.
+Answer ask(const std::string& library, std::chrono::milliseconds patience) {
+  auto told = std::make_shared<std::promise<Answer>>();
+  auto answer = told->get_future();
+  try {
+    std::thread([told, library] { told->set_value(ask(library)); }).detach();
+  } catch (const std::system_error& error) {
+    return {{}, fail(ErrorCode::kUnavailable, fmt::format("no thread to ask: {}", error.what()))};
+  }
+  if (answer.wait_for(patience) == std::future_status::ready) return answer.get();
+  auto why = fmt::format("the driver does not answer: {} was asked {} s ago", library,
+                         std::chrono::duration<double>(patience).count());
+  return {{"GPUs: " + why}, fail(ErrorCode::kUnavailable, std::move(why))};
+}
+
+}  // namespace
+
+void discover_gpus(FactReader& facts, const DiscoverOptions& options, Topology& topology) {
+  if (options.nvml_library.empty()) {
     topology.gpus_unavailable = "not looked for";
     return;
   }
-  auto gpus = Nvml::open(nvml_library).and_then([&](const Nvml& nvml) {
-    return nvml.gpus(topology.warnings);
-  });
+  auto [warnings, gpus] = ask(options.nvml_library, options.nvml_patience);
+  for (auto& warning : warnings) topology.warnings.push_back(std::move(warning));
   if (!gpus) {
     topology.gpus_unavailable = gpus.error().message;
     return;

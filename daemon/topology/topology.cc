@@ -88,7 +88,7 @@ Result<Topology> discover_topology(const Sysroot& sysroot, const DiscoverOptions
     topology.kernel_tiers_unavailable = "/sys/devices/virtual/memory_tiering lists no tiers";
   discover_cxl(facts, topology);
   topology.dax_devices = discover_dax(facts);
-  discover_gpus(facts, options.nvml_library, topology);
+  discover_gpus(facts, options, topology);
   return topology;
 }
 

@@ -4,6 +4,7 @@
 // list.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -114,6 +115,8 @@ struct Topology {
 struct DiscoverOptions {
   // NVML's soname or path. Empty: GPUs are not looked for (a sysroot has none).
   std::string nvml_library = "libnvidia-ml.so.1";
+  // A driver that has not answered by then hangs: there are no GPUs.
+  std::chrono::milliseconds nvml_patience = std::chrono::seconds(10);
 };
 
 // kUnavailable when the root shows neither NUMA nodes nor CPUs; everything less is a warning.

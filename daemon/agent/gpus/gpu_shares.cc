@@ -190,10 +190,10 @@ void GpuShares::stand(Running& running, bool still) {
 }
 
 // The driver may tell of servers only what their clients used.
-std::map<AttemptId, int64_t> GpuShares::use_of(const GpuLook& look) const {
+std::map<AttemptId, int64_t> GpuShares::use_of(const GpuLook& look) {
   std::map<AttemptId, int64_t> use;
   std::vector<ServerClient> clients;
-  for (const auto& [attempt, running] : running_) {
+  for (auto& [attempt, running] : running_) {
     if (running.gpu != look.gpu) continue;
     clients.push_back({running.part.milli, running.clients_milli});
     auto& used_ns = use[attempt];
@@ -241,7 +241,7 @@ void GpuShares::see_use(Running& running, const GpuLook& look, int64_t used_ns) 
   if (running.processes.supervisor() == 0) return;
   running.used_ns += static_cast<uint64_t>(used_ns);
   if (!running.on_gpu) {
-    const auto processes = running.processes.list(executor_);
+    const auto& processes = running.processes.list(executor_);
     running.on_gpu = !look.unmeasured.empty() || used_ns > 0 ||
                      std::any_of(processes.begin(), processes.end(), [&](pid_t process) {
                        return look.memory_bytes.contains(process);
@@ -261,9 +261,13 @@ void GpuShares::see_turns(const GpuLook& look, const std::map<AttemptId, int64_t
 }
 
 // On a busy machine signals come late, and not to what was forked meanwhile.
-bool GpuShares::runs_on(const Running& running) const {
-  const auto processes = running.processes.list(executor_);
-  if (std::all_of(processes.begin(), processes.end(), stands_still)) return false;
+bool GpuShares::runs_on(Running& running) {
+  bool runs = false;
+  running.standing_pace.look([&] {
+    const auto& processes = running.processes.list(executor_);
+    runs = !std::all_of(processes.begin(), processes.end(), stands_still);
+  });
+  if (!runs) return false;
   executor_.stand_still(running.attempt.task, running.attempt.attempt, true);
   return true;
 }

@@ -100,6 +100,7 @@ class GpuShares {
     std::string gpu;
     UnitPart part;
     TaskProcesses processes;
+    LookPace standing_pace;
     uint32_t began_milli = 1000;    // of compute, that it has been given to the end
     uint32_t clients_milli = 1000;  // of the multiprocessors, that MPS has made of it
     bool on_gpu = false;            // before that it has no kernels that could disturb others
@@ -123,7 +124,7 @@ class GpuShares {
   void watch_patience();
   void settle_those(const std::function<bool(const Waiting&)>& settled);
   // Of each attempt on the GPU, by what its processes and the servers of MPS used.
-  std::map<AttemptId, int64_t> use_of(const GpuLook& look) const;
+  std::map<AttemptId, int64_t> use_of(const GpuLook& look);
   void see_memory(Running& running, const GpuLook& look);
   void check_memory(Running& running, AttemptId attempt, uint64_t bytes);
   void see_use(Running& running, const GpuLook& look, int64_t used_ns);
@@ -131,7 +132,7 @@ class GpuShares {
   void join_turns(Running& running);
   void leave_turns(Running& running);
   void advance(GpuSchedule& turns);
-  bool runs_on(const Running& running) const;
+  bool runs_on(Running& running);
   // Stops and continues, and looks again when the next turn is due.
   void take_turns();
   void wake_at(int64_t due_ns);

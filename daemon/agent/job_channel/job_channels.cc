@@ -98,6 +98,8 @@ void JobChannels::accept(AttemptId attempt) {
   auto& channel = channels_.at(attempt);
   UniqueFd fd(::accept4(channel.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!fd) return accept_failed(attempt, errno);
+  // Who may not say more in this period must not come back as another one.
+  if (++channel.accepted == kMaxAcceptsPerPeriod) rest(attempt, kPeriodMs);
   if (!may_speak(fd.get(), channel.user)) return;
   const int number = fd.get();
   const bool full = channel.connections.size() >= kMaxConnections;
@@ -120,8 +122,14 @@ void JobChannels::accept_failed(AttemptId attempt, int error) {
   if (limiter_.admit(suppressed))
     spdlog::warn("job channel of task {}: cannot accept: {} ({} more such lines left out)",
                  attempt.task, std::strerror(error), suppressed);
-  loop_.unwatch(channels_.at(attempt).listener.get());
-  loop_.detach(loop_.after_ms(kNoDescriptorsPauseMs).then([weak = std::weak_ptr(self_), attempt] {
+  rest(attempt, kNoDescriptorsPauseMs);
+}
+
+void JobChannels::rest(AttemptId attempt, int64_t ms) {
+  auto& channel = channels_.at(attempt);
+  channel.accepted = 0;
+  loop_.unwatch(channel.listener.get());
+  loop_.detach(loop_.after_ms(ms).then([weak = std::weak_ptr(self_), attempt] {
     if (const auto self = weak.lock()) (*self)->listen(attempt);
   }),
                "job channel");

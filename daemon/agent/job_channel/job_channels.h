@@ -26,6 +26,7 @@ class JobChannels {
  public:
   static constexpr size_t kMaxConnections = 4;      // of an attempt
   static constexpr size_t kMaxLinesPerPeriod = 50;  // of a connection
+  static constexpr size_t kMaxAcceptsPerPeriod = 8;
   static constexpr int64_t kPeriodMs = 250;
   static constexpr size_t kMostReports = 16;
   static constexpr const char* kSocketName = "job.sock";
@@ -67,6 +68,7 @@ class JobChannels {
   };
   struct Channel {
     UniqueFd listener;
+    size_t accepted = 0;  // since it last rested
     std::optional<uid_t> user;
     std::map<int, Connection> connections;  // by descriptor
     // The lines that said so, for those that connect later.
@@ -77,6 +79,8 @@ class JobChannels {
   void listen(AttemptId attempt);
   void accept(AttemptId attempt);
   void accept_failed(AttemptId attempt, int error);
+  // Those that connect wait so long.
+  void rest(AttemptId attempt, int64_t ms);
   void read(AttemptId attempt, int fd);
   void take_lines(AttemptId attempt, Connection& connection);
   // Reads on in the next period.

@@ -36,7 +36,7 @@ void CpuShares::set(AttemptId attempt, const CpuShare& share) {
   if (!confined && confined.error().code != ErrorCode::kUnavailable &&
       confined.error().code != ErrorCode::kNotFound)
     spdlog::warn("task {} attempt {}: {}", attempt.task, attempt.attempt, confined.error().message);
-  for (const pid_t process : running.processes.list(executor_))
+  for (const pid_t process : running.processes.now(executor_))
     if (const auto set = set_affinity(process, share.cpus); !set)
       spdlog::warn("task {} attempt {}: {}", attempt.task, attempt.attempt, set.error().message);
   const bool had_tokens = std::exchange(
@@ -78,6 +78,12 @@ uint64_t CpuShares::waited_ns(AttemptId attempt) {
   const auto found = running_.find(attempt);
   if (found == running_.end()) return 0;
   auto& running = found->second;
+  running.delays_pace.look([&] { count_delays(running); });
+  count_standing(running);
+  return running.waited_ns;
+}
+
+void CpuShares::count_delays(Running& running) {
   std::map<pid_t, int64_t> now_ns;
   for (const pid_t process : running.processes.list(executor_)) {
     const int64_t delay_ns = now_ns[process] = run_delay_ns(process);
@@ -86,8 +92,6 @@ uint64_t CpuShares::waited_ns(AttemptId attempt) {
     running.waited_ns += static_cast<uint64_t>(std::max<int64_t>(0, delay_ns - since_ns));
   }
   running.delays_ns = std::move(now_ns);
-  count_standing(running);
-  return running.waited_ns;
 }
 
 void CpuShares::count_standing(Running& running) {

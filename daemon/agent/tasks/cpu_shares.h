@@ -44,6 +44,7 @@ class CpuShares {
     bool stands = false;
     int64_t stands_since_ns = 0;
     uint64_t waited_ns = 0;
+    LookPace delays_pace;
     std::map<pid_t, int64_t> delays_ns{};  // when last looked at
   };
 
@@ -51,6 +52,7 @@ class CpuShares {
   void check();
   void keep(Running& running, bool new_period);
   void signal(Running& running, bool stop);
+  void count_delays(Running& running);
   static void count_standing(Running& running);
 
   EventLoop& loop_;

@@ -22,13 +22,20 @@ class TaskProcesses {
   pid_t supervisor() const { return supervisor_; }  // 0: not known
   // Nothing where its supervisor is no child of the warden (any more): whose processes they would
   // be then is not known, and they must not be stopped.
-  std::vector<pid_t> list(const Executor& executor) const {
+  std::vector<pid_t> now(const Executor& executor) const {
     if (supervisor_ <= 1 || parent_of(supervisor_) != executor.warden_pid()) return {};
     return descendants(supervisor_);
+  }
+  // The same, as of the last time when there was time to look.
+  const std::vector<pid_t>& list(const Executor& executor) {
+    pace_.look([&] { known_ = now(executor); });
+    return known_;
   }
 
  private:
   pid_t supervisor_ = 0;
+  LookPace pace_;
+  std::vector<pid_t> known_;
 };
 
 }  // namespace tierpilot::agent

@@ -304,6 +304,33 @@ TEST_F(JobChannelTest, ConnectionsAreBoundedAndMakeRoomWhenTheyEnd) {
   EXPECT_EQ(channels_.take_reports().size(), 1u);
 }
 
+TEST_F(JobChannelTest, WhoSaysTooMuchByConnectingAgainHasToWaitAsWell) {
+  size_t heard = 0;
+  channels_.cpu_ns = [&](AttemptId) { return ++heard; };
+  const auto begin = std::chrono::steady_clock::now();
+  size_t connected = 0;
+  for (int i = 0; i < 300; ++i) {
+    UniqueFd job(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strcpy(address.sun_path, path_.c_str());
+    if (::connect(job.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+      ++connected;
+      for (size_t each = 0; each < JobChannels::kMaxLinesPerPeriod; ++each) say(job, line(1));
+    }
+    pass(1);
+  }
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+  const auto periods = static_cast<size_t>(took.count() / JobChannels::kPeriodMs) + 1;
+  EXPECT_LE(heard, periods * JobChannels::kMaxAcceptsPerPeriod * JobChannels::kMaxLinesPerPeriod);
+  EXPECT_LT(connected, 300u) << "none had to wait";
+  pass(3 * JobChannels::kPeriodMs);
+  const size_t before = heard;
+  ASSERT_TRUE(say(connect(), line(2)));
+  pass(2 * JobChannels::kPeriodMs);
+  EXPECT_GT(heard, before);
+}
+
 TEST_F(JobChannelTest, AWrongLineIsAnsweredAndTheNextOneCounts) {
   const auto job = connect();
   ASSERT_TRUE(say(job, "nonsense\n" + line(4)));

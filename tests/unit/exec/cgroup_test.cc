@@ -214,6 +214,16 @@ TEST_F(RealCgroups, ATaskRunsInItsOwnCgroupWhichIsRemoved) {
   EXPECT_TRUE(executor_->limits().kill.on);
 }
 
+TEST_F(RealCgroups, WhoWasPausedHearsThatItIsToEnd) {
+  ASSERT_TRUE(executor_->launch(
+      shell(7, "trap 'echo heard; exit 3' TERM; echo ready > ready; while :; do sleep 0.1; done")));
+  wait_for_line(directory_.path("ready"));
+  ASSERT_TRUE(executor_->freeze(7, 1));
+  ASSERT_TRUE(executor_->cancel(7, 1, 600'000));
+  EXPECT_EQ(listener_->wait_exit(7).how, TaskEnd::kCancelled);
+  EXPECT_EQ(read_text(directory_.path("7/stdout.log")), "heard\n");
+}
+
 TEST_F(RealCgroups, AForkBombEnds) {
   ASSERT_TRUE(executor_->launch(shell(7, fork_bomb())));
   EXPECT_TRUE(wait_until([&] { return read_text(directory_.path("links")).size() > 40; }));

@@ -9,7 +9,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
+#include <iterator>
+#include <thread>
 
 namespace tierpilot {
 namespace {
@@ -48,6 +51,11 @@ bool eventually(const std::function<bool()>& holds) {
   return false;
 }
 
+size_t thread_count(pid_t process) {
+  const std::filesystem::directory_iterator threads("/proc/" + std::to_string(process) + "/task");
+  return static_cast<size_t>(std::distance(begin(threads), end(threads)));
+}
+
 TEST(ProcessTree, FindsChildrenOfChildren) {
   const Child child([] {
     if (::fork() == 0)
@@ -81,6 +89,26 @@ TEST(ProcessTree, CountsWhatCameAndWent) {
   const int64_t before = meter.used_ns();
   meter.look();
   EXPECT_GE(meter.used_ns(), before);
+}
+
+TEST(ProcessTree, LooksAtOneWithManyThreadsAreSeldom) {
+  const Child root([] {
+    for (int i = 0; i < 1500; ++i) std::thread([] { ::pause(); }).detach();
+  });
+  ASSERT_TRUE(eventually([&] { return thread_count(root.pid()) > 1500; }));
+  const auto thread_ns = [] {
+    timespec used{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return used.tv_sec * 1'000'000'000 + used.tv_nsec;
+  };
+  int64_t begin_ns = thread_ns();
+  EXPECT_TRUE(descendants(root.pid()).empty());
+  const int64_t look_ns = thread_ns() - begin_ns;
+  CpuMeter meter(root.pid());
+  begin_ns = thread_ns();
+  for (int i = 0; i < 200; ++i) meter.look();
+  // Without a pace 200 looks.
+  EXPECT_LT(thread_ns() - begin_ns, 20 * look_ns);
 }
 
 TEST(ProcessTree, AnswersForProcessesThatAreGone) {

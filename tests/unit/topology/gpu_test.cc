@@ -1,9 +1,19 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "tests/support/scratch_directory.h"
 #include "tests/unit/topology/sysroots.h"
 
 namespace tierpilot {
 namespace {
+
+using namespace std::chrono_literals;
 
 std::string fake(const std::string& name) {
   return FIXED_NVML_DIR "/libfixed_nvml_" + name + ".so";
@@ -63,6 +73,29 @@ TEST(Gpus, AbsentLibraryDriverOrFunctionIsAReason) {
   EXPECT_NE(discover_fake("one_node", fake("old"))
                 ->gpus_unavailable.find("nvmlDeviceGetUtilizationRates"),
             std::string::npos);
+}
+
+TEST(Gpus, ADriverThatHangsIsAReason) {
+  ScratchDirectory driver;
+  const std::string mute = driver.path() + "/mute";
+  std::ofstream(driver.path() + "/gpus") << "GPU-a\n";
+  std::ofstream(mute) << "";
+  ::setenv("FAKE_NVML", driver.path().c_str(), 1);
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+  };
+  const auto before = threads();
+  const auto topology = discover_topology(
+      Sysroot(SYSROOTS "/one_node"), {.nvml_library = FAKE_NVML_LIBRARY, .nvml_patience = 50ms});
+  ASSERT_TRUE(topology);
+  EXPECT_THAT(topology->gpus_unavailable, testing::HasSubstr("does not answer"));
+  EXPECT_EQ(topology->warnings.size(), 1U);
+  EXPECT_FALSE(topology->nodes.empty());
+  std::filesystem::remove(mute);
+  while (threads() > before) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(discover_topology(Sysroot(SYSROOTS "/one_node"), {.nvml_library = FAKE_NVML_LIBRARY})
+                ->gpus.size(),
+            1U);
 }
 
 }  // namespace
