@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -190,13 +191,17 @@ void Supervisor::stand(bool still) {
 // In a process that is the task's user, which may open what the task may, and may hang where the
 // task would. It answers by itself.
 void Supervisor::open_file(const OpenFile& asked) {
-  const pid_t pid = ::fork();
+  const pid_t supervisor = ::getpid(), pid = ::fork();
   if (pid < 0)
     return send(FileOpened{asked.request, ErrorCode::kUnavailable, "no process is left"});
   if (pid > 0) return;
   Status ready = bound_privileges();
   if (ready && task_.user) ready = become_user(*task_.user);
   if (ready) ready = give_up_all_privileges();
+  // The lock of the task root is open here, too: it must not be held when all others are dead. The
+  // kernel forgets this when the user changes.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != supervisor) ::_exit(0);
   auto file = ready ? open_task_file(task_.working_directory, asked.path)
                     : Result<UniqueFd>(tl::unexpected(ready.error()));
   FileOpened answer{.request = asked.request, .fault = {}};

@@ -9,9 +9,8 @@
 #include "model/checkpoint_name.h"
 
 namespace tierpilot::agent {
-void Checkpoints::begin(const Assignment& assignment, const std::filesystem::path& folder) {
+void Checkpoints::begin(const Assignment& assignment) {
   auto& job = jobs_[assignment.attempt];
-  job.folder = folder;
   job.task = assignment.rank ? assignment.rank->gang : assignment.attempt.task;
   job.rank = assignment.rank ? assignment.rank->rank : 0;
 }
@@ -51,10 +50,10 @@ void Checkpoints::save(AttemptId attempt, const JobCheckpoint& asked) {
     return channels_.say(attempt,
                          job_checkpoint_failed_line(asked.iteration, status.error().message));
   job.busy = true;
-  open(attempt, job.folder, asked.path,
-       [weak = std::weak_ptr(self_), attempt, asked](Result<UniqueFd> opened) {
-         if (const auto self = weak.lock()) (*self)->take(attempt, asked, std::move(opened));
-       });
+  open_(attempt, asked.path,
+        [weak = std::weak_ptr(self_), attempt, asked](Result<UniqueFd> opened) {
+          if (const auto self = weak.lock()) (*self)->take(attempt, asked, std::move(opened));
+        });
 }
 
 void Checkpoints::take(AttemptId attempt, const JobCheckpoint& asked, Result<UniqueFd> opened) {

@@ -1,8 +1,6 @@
-// Takes the files that jobs name as checkpoints into the dataset pool, one of a job at a time. A
-// path is hostile: it must be a regular file within the job's own folder, whatever links say.
+// Takes the files that jobs name as checkpoints into the dataset pool, one of a job at a time.
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,7 +10,6 @@
 #include "base/unique_fd.h"
 #include "daemon/agent/job_channel/job_channels.h"
 #include "daemon/agent/node/model.h"
-#include "daemon/exec/users/task_file.h"
 #include "daemon/memory/pool/pool.h"
 
 namespace tierpilot::agent {
@@ -22,29 +19,27 @@ class Checkpoints {
  public:
   static constexpr int64_t kLeastGapMs = 100;  // between the checkpoints of a job
 
+  using Opened = std::function<void(Result<UniqueFd>)>;
+  // Opens a regular file of the attempt's folder. A path is hostile: it may lead anywhere, also to
+  // where opening takes for ever, so that whoever does it is not waited for.
+  using Open = std::function<void(AttemptId, const std::string& path, Opened opened)>;
+
   // What came of each is said through `channels`, and what it cost by `report`.
-  Checkpoints(Pool& pool, JobChannels& channels, const Clock& clock,
+  Checkpoints(Pool& pool, JobChannels& channels, const Clock& clock, Open open,
               std::function<void(EventBody)> report)
       : pool_(pool),
         channels_(channels),
         clock_(clock),
+        open_(std::move(open)),
         report_(std::move(report)),
         self_(std::make_shared<Checkpoints*>(this)) {}
 
-  using Opened = std::function<void(Result<UniqueFd>)>;
-  // How a file of an attempt's folder is opened; by this process, unless somebody else does it.
-  std::function<void(AttemptId, const std::filesystem::path& folder, const std::string& path,
-                     Opened opened)>
-      open = [](AttemptId, const std::filesystem::path& folder, const std::string& path,
-                const Opened& opened) { opened(open_task_file(folder, path)); };
-
-  void begin(const Assignment& assignment, const std::filesystem::path& folder);
+  void begin(const Assignment& assignment);
   void end(AttemptId attempt) { jobs_.erase(attempt); }
   void save(AttemptId attempt, const JobCheckpoint& asked);
 
  private:
   struct Job {
-    std::filesystem::path folder;
     uint64_t task = 0;  // whose checkpoints they are: of a rank, its gang
     uint32_t rank = 0;
     bool has_any = false;
@@ -64,6 +59,7 @@ class Checkpoints {
   Pool& pool_;
   JobChannels& channels_;
   const Clock& clock_;
+  Open open_;
   std::function<void(EventBody)> report_;
   std::map<AttemptId, Job> jobs_;
   // Callbacks that outlive it find it gone.

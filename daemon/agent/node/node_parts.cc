@@ -134,12 +134,11 @@ Status Node::Parts::make_lifecycle() {
   channels.cpu_ns = [this](AttemptId attempt) { return shares->cpu_ns(attempt); };
   if (auto shared = share_gpus(); !shared) return shared;
   checkpoints = std::make_unique<Checkpoints>(
-      *pool, channels, system_clock(), [this](EventBody body) { events.add(std::move(body)); });
-  if (config.task_users.others())
-    checkpoints->open = [this](AttemptId attempt, const std::filesystem::path&,
-                               const std::string& path, Checkpoints::Opened opened) {
-      executor->open_file(attempt.task, attempt.attempt, path, std::move(opened));
-    };
+      *pool, channels, system_clock(),
+      [this](AttemptId attempt, const std::string& path, Checkpoints::Opened opened) {
+        executor->open_file(attempt.task, attempt.attempt, path, std::move(opened));
+      },
+      [this](EventBody body) { events.add(std::move(body)); });
   channels.checkpoint = [this](AttemptId attempt, const JobCheckpoint& asked) {
     checkpoints->save(attempt, asked);
   };

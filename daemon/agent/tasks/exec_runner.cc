@@ -135,7 +135,7 @@ Status ExecRunner::start_in(const fs::path& dir, const LaunchOrder& order,
   if (auto given = give_swap_room(assignment, task); !given) return given;
   auto launched = executor_.launch(task);
   if (!launched) return launched;
-  checkpoints_.begin(assignment, work);
+  checkpoints_.begin(assignment);
   if (part && !order.gpu.empty()) gpus_.launched(assignment.attempt, order.gpu, *part);
   launched_[assignment.attempt] = {placed_task(assignment), std::move(memory.outcome)};
   return launched;

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/agent/job_channel/fresh_checkpoints.h"
+#include "daemon/exec/users/task_file.h"
 
 namespace tierpilot::agent {
 namespace {
@@ -43,7 +44,11 @@ class CheckpointsTest : public testing::Test {
     ASSERT_TRUE(opened) << opened.error().message;
     pool_ = std::move(*opened);
     checkpoints_ = std::make_unique<Checkpoints>(
-        *pool_, channels_, clock_, [this](EventBody body) { events_.push_back(std::move(body)); });
+        *pool_, channels_, clock_,
+        [this](AttemptId, const std::string& path, const Checkpoints::Opened& opened) {
+          opened(open_task_file(folder_, path));
+        },
+        [this](EventBody body) { events_.push_back(std::move(body)); });
     channels_.checkpoint = [this](AttemptId attempt, const JobCheckpoint& asked) {
       checkpoints_->save(attempt, asked);
     };
@@ -66,7 +71,7 @@ class CheckpointsTest : public testing::Test {
     assignment.rank = RankAssignment{};
     assignment.rank->gang = 7;
     assignment.rank->rank = rank;
-    checkpoints_->begin(assignment, folder_);
+    checkpoints_->begin(assignment);
   }
   void connect() {
     const auto path = channels_.open(kRank0, folder_);

@@ -69,8 +69,9 @@ class ExecRunnerTest : public testing::Test {
                                  PagingEnvironment{environment.sysroot, pacer_, environment.kernel,
                                                    environment.make_trackers},
                                  TierSet{});
-    checkpoints_ =
-        std::make_unique<Checkpoints>(*pool_, channels_, system_clock(), [](const EventBody&) {});
+    checkpoints_ = std::make_unique<Checkpoints>(
+        *pool_, channels_, system_clock(), [](auto, const auto&, const auto&) {},
+        [](const auto&) {});
     runner_ = std::make_unique<ExecRunner>(
         ExecRunner::Options{"n1", 2000, scratch_.path() + "/tasks"}, *executor_, *dirs_, users_,
         *paging_, channels_, *checkpoints_, *shares_, *gpus_, *swap_room_, nullptr);

@@ -1,8 +1,13 @@
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstring>
 
 #include "base/clock.h"
 #include "node_fixture.h"
 #include "rpc/protocol.h"
+#include "tests/support/hanging_mount.h"
 
 namespace tierpilot {
 namespace {
@@ -130,6 +135,33 @@ TEST_F(NodeTest, CancelEndsARunningTask) {
   ASSERT_TRUE(until_heard("exited", {1, 1}));
   EXPECT_EQ(coordinator->heard("exited", {1, 1})->how, "cancelled");
   EXPECT_EQ(coordinator->heard("exited", {1, 1})->reason, "asked for");
+}
+
+TEST_F(NodeTest, ACheckpointThatHangsKeepsNobodyElseWaiting) {
+  const auto folder = root / "hangs";
+  fs::create_directory(folder);
+  const HangingMount mount(folder);
+  if (!mount) GTEST_SKIP() << "needs the right to mount";
+  ASSERT_TRUE(coordinator->start({1, 1}, {"/bin/sleep", "600"}));
+  ASSERT_TRUE(until_heard("started", {1, 1}));
+  const UniqueFd job(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strcpy(address.sun_path, (root / "n1/tasks/1-1/job.sock").c_str());
+  ASSERT_EQ(::connect(job.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  const auto line = fmt::format(R"({{"v":1,"type":"checkpoint","path":"{}/x","iteration":1}})"
+                                "\n",
+                                folder.native());
+  ASSERT_EQ(::write(job.get(), line.data(), line.size()), static_cast<ssize_t>(line.size()));
+  coordinator->run_until([] { return false; }, 300);
+  ASSERT_TRUE(coordinator->start({2, 1}, {"/bin/true"}));
+  EXPECT_TRUE(until_heard("exited", {2, 1}));
+  EXPECT_FALSE(coordinator->heard("exited", {1, 1}));
+  auto request = coordinator->node->cancelRequest();
+  request.initAttempt().setTask(1);
+  request.getAttempt().setAttempt(1);
+  ASSERT_TRUE(coordinator->call(request.send().ignoreResult()));
+  EXPECT_TRUE(until_heard("exited", {1, 1}));
 }
 
 class NodeWithFewDescriptors : public NodeTest {

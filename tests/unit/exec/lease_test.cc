@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <thread>
 
 #include "base/clock.h"
+#include "daemon/exec/process_tree.h"
+#include "tests/support/hanging_mount.h"
 #include "tests/unit/exec/harness.h"
 
 namespace tierpilot {
@@ -175,6 +178,29 @@ TEST_F(ExecutorTest, ADeadSupervisorTakesItsTaskAlongAndIsReported) {
   EXPECT_FALSE(process_exists(detached));
   ASSERT_TRUE(executor_->cancel(8, 1, 0));
   EXPECT_EQ(listener_->wait_exit(8).how, TaskEnd::kCancelled);
+}
+
+// It would keep the lock of the task root, and the next daemon from starting.
+TEST_F(ExecutorTest, WhoOpensAFileDiesWithItsSupervisorAlsoWhereThatHangs) {
+  const auto folder = directory_.path("hangs");
+  std::filesystem::create_directory(folder);
+  const HangingMount mount(folder);
+  if (!mount) GTEST_SKIP() << "needs the right to mount";
+  ASSERT_TRUE(executor_->launch(shell(7, "echo $PPID > supervisor; exec sleep 1000")));
+  const pid_t supervisor = wait_for_pid(directory_.path("supervisor"));
+  const pid_t task = listener_->wait_started(7).pid;
+  executor_->open_file(7, 1, folder + "/state", [](const Result<UniqueFd>&) {});
+  pid_t opener = 0;
+  ASSERT_TRUE(wait_until([&] {
+    for (const pid_t process : descendants(supervisor))
+      if (process != task) opener = process;
+    return opener != 0;
+  }));
+  // Neither sees the other's end.
+  ::kill(supervisor, SIGSTOP);
+  ::kill(executor_->warden_pid(), SIGKILL);
+  ::kill(supervisor, SIGKILL);
+  EXPECT_TRUE(wait_until_gone(opener));
 }
 
 TEST_F(ExecutorTest, AStoppedSupervisorObeysAllTheSame) {
