@@ -1,6 +1,5 @@
 #include "daemon/exec/users/belongings.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -8,10 +7,10 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <memory>
 #include <sstream>
 #include <vector>
 
+#include "base/files/listing.h"
 #include "base/unique_fd.h"
 
 namespace tierpilot {
@@ -91,10 +90,6 @@ class TreeWalk {
   }
 
  private:
-  struct Close {
-    void operator()(DIR* listing) const { ::closedir(listing); }
-  };
-
   int top() const { return ::dirfd(open_.front().get()); }
 
   void step() {
@@ -107,7 +102,7 @@ class TreeWalk {
   }
 
   void visit(const std::string& name) {
-    if (name == "." || name == "..") return;
+    if (is_dots(name.c_str())) return;
     const int folder = ::dirfd(open_.back().get());
     const auto file = handle(folder, name.c_str());
     struct stat info {};
@@ -141,10 +136,8 @@ class TreeWalk {
   void enter(int folder, const char* name) {
     const auto file = take(folder, name);
     if (!file) return;
-    UniqueFd fd(::openat(file.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    std::unique_ptr<DIR, Close> listing(fd ? ::fdopendir(fd.get()) : nullptr);
+    auto listing = list_folder(file.get(), ".");
     if (!listing) return note(fail_errno(errno, top_ + ": a directory cannot be listed"));
-    (void)fd.release();
     open_.push_back(std::move(listing));
   }
 
@@ -167,7 +160,7 @@ class TreeWalk {
   const Owner to_;
   const bool all_folders_;
   std::string top_;
-  std::vector<std::unique_ptr<DIR, Close>> open_;
+  std::vector<Listing> open_;
   std::vector<std::string> risen_;
   uint64_t serial_ = 0;
   Status first_fault_;
