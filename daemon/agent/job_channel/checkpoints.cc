@@ -94,8 +94,8 @@ void Checkpoints::saved(AttemptId attempt, const JobCheckpoint& asked, int64_t b
   constexpr uint64_t kMostSavingMs = 24 * 3'600'000;  // as the job says: not to be believed
   const uint64_t stall_ns = std::min(asked.saving_ms, kMostSavingMs) * 1'000'000 + copy_ns;
   report_(CheckpointedEvent{attempt, made->name, stall_ns, copy_ns});
-  channels_.say(attempt,
-                job_checkpoint_saved_line(asked.iteration, made->bytes, copy_ns / 1'000'000));
+  channels_.checkpoint_saved(
+      attempt, job_checkpoint_saved_line(asked.iteration, made->bytes, copy_ns / 1'000'000));
 }
 
 }  // namespace tierpilot::agent

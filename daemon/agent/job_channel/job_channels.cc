@@ -110,7 +110,8 @@ void JobChannels::accept(AttemptId attempt) {
     return;
   }
   watch(attempt, number);
-  for (const auto* line : {&channel.cores, &channel.share, &channel.stopped})
+  for (const auto* line :
+       {&channel.cores, &channel.share, &channel.checkpoint_now, &channel.stopped})
     if (!line->empty()) send(number, *line);
 }
 
@@ -233,6 +234,16 @@ void JobChannels::set_cores(AttemptId attempt, double cores) {
 
 void JobChannels::set_share(AttemptId attempt, uint32_t milli) {
   tell(attempt, &Channel::share, job_share_line(milli));
+}
+
+void JobChannels::ask_checkpoint(AttemptId attempt, const std::string& reason) {
+  tell(attempt, &Channel::checkpoint_now, job_checkpoint_now_line(reason));
+}
+
+void JobChannels::checkpoint_saved(AttemptId attempt, const std::string& line) {
+  const auto channel = channels_.find(attempt);
+  if (channel != channels_.end()) channel->second.checkpoint_now.clear();
+  say(attempt, line);
 }
 
 bool JobChannels::takes_checkpoints(AttemptId attempt) const {

@@ -45,6 +45,9 @@ class JobChannels {
   void set_cores(AttemptId attempt, double cores);
   // How many thousandths of its GPU it may use from now on.
   void set_share(AttemptId attempt, uint32_t milli);
+  // Asks for a checkpoint, also those that connect before one is saved.
+  void ask_checkpoint(AttemptId attempt, const std::string& reason);
+  void checkpoint_saved(AttemptId attempt, const std::string& line);
   // What the job is told once, if it is there to hear it.
   void say(AttemptId attempt, const std::string& line);
   // What becomes of a checkpoint is said later.
@@ -72,7 +75,7 @@ class JobChannels {
     std::optional<uid_t> user;
     std::map<int, Connection> connections;  // by descriptor
     // The lines that said so, for those that connect later.
-    std::string stopped, cores, share;
+    std::string stopped, cores, share, checkpoint_now;
     bool takes_checkpoints = false;
   };
 

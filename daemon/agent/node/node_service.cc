@@ -32,26 +32,28 @@ kj::Promise<void> NodeService::setShare(SetShareContext context) {
   return kj::READY_NOW;
 }
 
-static std::string advice_line(wire::JobAdvice::Reader advice) {
+static void advise(JobChannels& channels, AttemptId attempt, wire::JobAdvice::Reader advice) {
   switch (advice.which()) {
     case wire::JobAdvice::CHECKPOINT_NOW:
-      return job_checkpoint_now_line(text(advice.getCheckpointNow()));
+      return channels.ask_checkpoint(attempt, text(advice.getCheckpointNow()));
     case wire::JobAdvice::CHECKPOINT_EVERY: {
       const auto every = advice.getCheckpointEvery();
-      return job_checkpoint_every_line(static_cast<double>(every.getIntervalMs()) / 1e3,
-                                       static_cast<double>(every.getCostMs()) / 1e3,
-                                       every.getFailuresPerHour());
+      return channels.say(
+          attempt, job_checkpoint_every_line(static_cast<double>(every.getIntervalMs()) / 1e3,
+                                             static_cast<double>(every.getCostMs()) / 1e3,
+                                             every.getFailuresPerHour()));
     }
     case wire::JobAdvice::CHECKPOINT_SAFE:
-      return job_checkpoint_safe_line(advice.getCheckpointSafe().getIteration(),
-                                      advice.getCheckpointSafe().getCopies());
+      return channels.say(attempt,
+                          job_checkpoint_safe_line(advice.getCheckpointSafe().getIteration(),
+                                                   advice.getCheckpointSafe().getCopies()));
   }
-  return {};  // of a later version
+  // Others are of a later version.
 }
 
 kj::Promise<void> NodeService::tellJob(TellJobContext context) {
   const auto params = context.getParams();
-  channels_.say(read_attempt(params.getAttempt()), advice_line(params.getAdvice()));
+  advise(channels_, read_attempt(params.getAttempt()), params.getAdvice());
   return kj::READY_NOW;
 }
 

@@ -76,10 +76,13 @@ class CheckpointsTest : public testing::Test {
   void connect() {
     const auto path = channels_.open(kRank0, folder_);
     ASSERT_TRUE(path) << path.error().message;
+    connect_again();
+  }
+  void connect_again() {
     job_ = UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    std::strcpy(address.sun_path, path->c_str());
+    std::strcpy(address.sun_path, (folder_ / JobChannels::kSocketName).c_str());
     ASSERT_EQ(::connect(job_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
               0);
   }
@@ -239,6 +242,18 @@ TEST_F(CheckpointsTest, WhatThereIsNoRoomForIsRefusedAndLeavesNothing) {
   EXPECT_EQ(told["type"], "checkpoint_failed") << told;
   EXPECT_THAT(told.value("what", ""), HasSubstr("slow")) << told;
   EXPECT_EQ(pool_->replicas().size(), 2u);
+}
+
+TEST_F(CheckpointsTest, OneThatIsAskedForIsStillWantedWhileNoneIsSaved) {
+  write(folder_ / "state.pt", "weights");
+  channels_.ask_checkpoint(kRank0, "drain");
+  EXPECT_EQ(hear()["type"], "checkpoint_now");
+  EXPECT_EQ(asked("absent", 3)["type"], "checkpoint_failed");
+  connect_again();
+  EXPECT_EQ(hear()["type"], "checkpoint_now");
+  EXPECT_EQ(asked("state.pt", 3)["type"], "checkpoint_saved");
+  connect_again();
+  EXPECT_EQ(asked("state.pt", 4)["type"], "checkpoint_saved") << "and nothing before it";
 }
 
 TEST_F(CheckpointsTest, IterationsRise) {

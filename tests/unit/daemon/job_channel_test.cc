@@ -265,6 +265,16 @@ TEST_F(JobChannelTest, AJobIsToldToStopAlsoIfItConnectsLater) {
   EXPECT_THAT(told(connect()), HasSubstr("stop"));
 }
 
+TEST_F(JobChannelTest, AJobIsAskedForACheckpointAlsoIfItConnectsLaterUntilOneIsSaved) {
+  const auto job = connect();
+  channels_.ask_checkpoint(kJob, "drain");
+  EXPECT_THAT(told(job), HasSubstr(R"("reason":"drain")"));
+  EXPECT_THAT(told(connect()), HasSubstr("checkpoint_now"));
+  channels_.checkpoint_saved(kJob, job_checkpoint_saved_line(3, 10, 1));
+  EXPECT_THAT(told(job), HasSubstr("checkpoint_saved"));
+  EXPECT_EQ(told(connect()), "");
+}
+
 TEST_F(JobChannelTest, ALineThatIsTooLongEndsTheConnectionAndNothingElse) {
   const auto other = connect();
   const auto job = connect();
