@@ -222,7 +222,8 @@ class Job {
     return share_;
   }
 
-  // Whether to save now: when that was asked for, or when it is time. Only rank 0 saves.
+  // Whether to save now: when that was asked for, or when it is time. Where one is not kept, it is
+  // time again after a second, then two, four, up to the interval. Only rank 0 saves.
   bool should_checkpoint() {
     std::lock_guard<std::mutex> guard(mutex_);
     receive();
@@ -231,7 +232,9 @@ class Job {
       takes_checkpoints_told_ =
           node_.offer(job_detail::line_of({{"v", 1}, {"type", "takes_checkpoints"}}));
     const auto now = Clock::now();
-    if (!checkpoint_asked_ && now - last_checkpoint_ < checkpoint_every_) return false;
+    const bool asked = requests_met_ != checkpoint_requests_;
+    if (!asked && now - last_checkpoint_ < checkpoint_every_) return false;
+    if (now < retry_at_) return false;
     saving_since_ = now;
     return true;
   }
@@ -243,12 +246,15 @@ class Job {
                   std::chrono::milliseconds timeout = std::chrono::minutes(10)) {
     if (rank_ != 0) return false;
     const auto written = Clock::now();
+    std::unique_lock<std::mutex> guard(mutex_);
+    const auto requests = checkpoint_requests_;  // later ones want another
+    guard.unlock();
     std::unique_lock<std::mutex> turn(saving_, std::try_to_lock);
     if (!turn) {
       turn.lock();
       std::this_thread::sleep_for(kLeastGap);
     }
-    std::unique_lock<std::mutex> guard(mutex_);
+    guard.lock();
     receive();
     const auto begin = Clock::now();
     const auto saving = saving_since_.value_or(written);
@@ -267,12 +273,16 @@ class Job {
       receive();
       if (node_.connected() && !answer_) wait(guard, begin + timeout - Clock::now());
     }
-    last_checkpoint_ = Clock::now();
     saving_since_.reset();
-    checkpoint_asked_ = false;
     checkpoint_error_ = answer_.value_or("the node did not answer");
     awaited_.reset();
-    return checkpoint_error_.empty();
+    const bool kept = checkpoint_error_.empty();
+    if (kept) {
+      last_checkpoint_ = Clock::now();
+      requests_met_ = std::max(requests_met_, requests);
+    }
+    pause(kept ? Clock::duration(0) : std::max(2 * retry_pause_, kFirstRetryPause));
+    return kept;
   }
 
   // Why the last one was not kept; empty: it was.
@@ -320,7 +330,8 @@ class Job {
     } else if (type == "share") {
       if (const auto milli = positive("milli")) share_ = milli;
     } else if (type == "checkpoint_now") {
-      checkpoint_asked_ = true;
+      ++checkpoint_requests_;
+      pause(Clock::duration(0));
     } else if (type == "checkpoint_every") {
       constexpr double kLongest_s = 1e9;
       if (const auto seconds = positive("seconds"))
@@ -335,6 +346,12 @@ class Job {
     }
   }
 
+  // Before the next try.
+  void pause(Clock::duration pause) {
+    retry_pause_ = std::min(pause, checkpoint_every_);
+    retry_at_ = Clock::now() + retry_pause_;
+  }
+
   // Others go on meanwhile; as they may read the answer, it is looked for now and then.
   void wait(std::unique_lock<std::mutex>& guard, Clock::duration left) const {
     using std::chrono::milliseconds;
@@ -346,6 +363,7 @@ class Job {
   }
 
   static constexpr std::chrono::milliseconds kLookEvery{50};
+  static constexpr Clock::duration kFirstRetryPause = std::chrono::seconds(1);
   // Within a tenth of a second of the last one the node takes none.
   static constexpr std::chrono::milliseconds kLeastGap{110};
 
@@ -357,9 +375,12 @@ class Job {
   const uint64_t restored_iteration_;
   std::optional<std::string> stop_;
   std::optional<double> cores_, share_;
-  bool checkpoint_asked_ = false, takes_checkpoints_told_ = false;
+  bool takes_checkpoints_told_ = false;
+  uint64_t checkpoint_requests_ = 0, requests_met_ = 0;
   Clock::duration checkpoint_every_ = std::chrono::minutes(1);  // until the node has said
-  Clock::time_point last_checkpoint_ = Clock::now();
+  Clock::time_point last_checkpoint_ = Clock::now();            // that was kept
+  Clock::time_point retry_at_{};
+  Clock::duration retry_pause_{};
   std::optional<Clock::time_point> saving_since_;  // as should_checkpoint() said so
   std::string checkpoint_error_;
   std::optional<uint64_t> checkpoint_safe_;

@@ -11,6 +11,7 @@ from .node_lines import NodeLines, Save
 
 _VERSION = 1
 _FIRST_CHECKPOINT_S = 60  # until the node has said how often
+_FIRST_RETRY_PAUSE_S = 1
 _TAKES_CHECKPOINTS = json.dumps({"v": _VERSION, "type": "takes_checkpoints"}).encode() + b"\n"
 
 
@@ -40,9 +41,12 @@ class Job:
         self._share = None
         self._sources = []
         self._pid = os.getpid()
-        self._checkpoint_asked = self._takes_checkpoints_told = False
-        self._checkpoint_every_s = None
-        self._checkpoint_last = self._saving_since = time.monotonic()
+        self._takes_checkpoints_told = False
+        self._checkpoint_requests = self._requests_met = 0
+        self._checkpoint_every_s = _FIRST_CHECKPOINT_S
+        self._checkpoint_last = time.monotonic()  # that was kept
+        self._saving_since = None  # as should_checkpoint() said so
+        self._retry_at = self._retry_pause_s = 0
         self.checkpoint_safe = None  # the last iteration that outlives the node
         self.checkpoint_error = None  # why the last checkpoint was not taken
         self.errors = []  # what the node did not understand, the last ones
@@ -113,7 +117,8 @@ class Job:
         """Whether to save now: when that was asked for, or when it is time.
 
         How often is told by Tierpilot, from how long saving takes and how often the job's units
-        fail. Only rank 0 saves; False for others.
+        fail. Where one is not kept, it is time again after a second, then two, four, up to that.
+        Only rank 0 saves; False for others.
         """
         self._hear()
         if not self.connected or self.rank != 0:
@@ -121,9 +126,11 @@ class Job:
         if not self._takes_checkpoints_told:
             with self._connection() as lines:
                 self._takes_checkpoints_told = lines.offer(_TAKES_CHECKPOINTS)
-        every_s = self._checkpoint_every_s or _FIRST_CHECKPOINT_S
         now = time.monotonic()
-        if not self._checkpoint_asked and now - self._checkpoint_last < every_s:
+        asked = self._requests_met != self._checkpoint_requests
+        if not asked and now - self._checkpoint_last < self._checkpoint_every_s:
+            return False
+        if now < self._retry_at:
             return False
         self._saving_since = now
         return True
@@ -140,26 +147,36 @@ class Job:
         if self.rank != 0:
             return False
         now = time.monotonic()
-        timed = self._saving_since > self._checkpoint_last  # should_checkpoint() was asked
+        since = self._saving_since
+        requests = self._checkpoint_requests  # later ones want another
         message = {
             "v": _VERSION,
             "type": "checkpoint",
             "path": os.fspath(path),
             "iteration": iteration,
-            "saving_ms": int((now - self._saving_since) * 1000) if timed else 0,
+            "saving_ms": 0 if since is None else int((now - since) * 1000),
         }
         save = Save(json.dumps(message).encode() + b"\n", iteration, now + timeout)
         with self._connection() as lines:
             lines.save(save)
-        self._checkpoint_last = time.monotonic()
-        self._checkpoint_asked = False
+        self._saving_since = None
         self.checkpoint_error = save.error
-        return save.error is None
+        kept = save.error is None
+        if kept:
+            self._checkpoint_last = time.monotonic()
+            self._requests_met = max(self._requests_met, requests)
+        self._pause(0 if kept else max(2 * self._retry_pause_s, _FIRST_RETRY_PAUSE_S))
+        return kept
 
     def close(self):
         """Ends the connection; what comes later does nothing."""
         self._path = None
         self._lines.close()
+
+    def _pause(self, seconds):
+        """Before the next try."""
+        self._retry_pause_s = min(seconds, self._checkpoint_every_s)
+        self._retry_at = time.monotonic() + self._retry_pause_s
 
     def _current(self):
         lines = self._lines
@@ -204,8 +221,9 @@ class Job:
             milli = message.get("milli")
             if isinstance(milli, int) and milli > 0:
                 self._share = milli
-        elif kind == "checkpoint_now":
-            self._checkpoint_asked = True
+        elif kind == "checkpoint_now" and lines in (None, self._lines):  # others hear it again
+            self._checkpoint_requests += 1
+            self._pause(0)
         elif kind == "checkpoint_every":
             seconds = message.get("seconds")
             if isinstance(seconds, (int, float)) and 0 < seconds < math.inf:

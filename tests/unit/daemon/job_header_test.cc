@@ -90,6 +90,54 @@ TEST_F(JobHeaderTest, TheIntervalIsKeptToAndAnAskedOneIsSavedOnce) {
   EXPECT_TRUE(job.should_checkpoint());
 }
 
+TEST_F(JobHeaderTest, OneThatIsNotKeptIsTriedAgainSoonAndNoLaterThanTheInterval) {
+  bool room = false;
+  channels_.checkpoint = [&](AttemptId attempt, const JobCheckpoint& checkpoint) {
+    channels_.say(attempt, room ? job_checkpoint_saved_line(checkpoint.iteration, 10, 1)
+                                : job_checkpoint_failed_line(checkpoint.iteration, "no room"));
+  };
+  Job job(path_);
+  pass();
+  const auto saves = [&] {
+    bool kept = false;
+    beside([&] { kept = job.checkpoint("state.pt", 1); });
+    return kept;
+  };
+  channels_.ask_checkpoint(kJob, "drain");
+  EXPECT_TRUE(job.should_checkpoint());
+  EXPECT_FALSE(saves());
+  EXPECT_FALSE(job.should_checkpoint());
+  pass(1'100);
+  EXPECT_TRUE(job.should_checkpoint());
+  EXPECT_FALSE(saves());
+  pass(1'100);
+  EXPECT_FALSE(job.should_checkpoint()) << "the pause doubles";
+  channels_.ask_checkpoint(kJob, "drain");
+  EXPECT_TRUE(job.should_checkpoint()) << "whoever asks does not wait for it";
+  channels_.say(kJob, job_checkpoint_every_line(0.1, 1, 1));
+  EXPECT_TRUE(job.should_checkpoint());
+  EXPECT_FALSE(saves());
+  pass(150);
+  EXPECT_TRUE(job.should_checkpoint());
+  room = true;
+  channels_.say(kJob, job_checkpoint_every_line(60, 1, 1));
+  EXPECT_TRUE(job.should_checkpoint());
+  EXPECT_TRUE(saves());
+  EXPECT_FALSE(job.should_checkpoint());
+}
+
+TEST_F(JobHeaderTest, WhatIsAskedForDuringACheckpointWantsAnother) {
+  channels_.checkpoint = [&](AttemptId attempt, const JobCheckpoint& checkpoint) {
+    if (checkpoint.iteration == 1) channels_.ask_checkpoint(attempt, "drain");
+    channels_.say(attempt, job_checkpoint_saved_line(checkpoint.iteration, 10, 1));
+  };
+  Job job(path_);
+  beside([&] { EXPECT_TRUE(job.checkpoint("state.pt", 1)); });
+  EXPECT_TRUE(job.should_checkpoint());
+  beside([&] { EXPECT_TRUE(job.checkpoint("state.pt", 2)); });
+  EXPECT_FALSE(job.should_checkpoint());
+}
+
 TEST_F(JobHeaderTest, ANodeThatDoesNotAnswerOrGoesEndsTheWait) {
   Job job(path_);
   EXPECT_FALSE(job.checkpoint("state.pt", 5, std::chrono::milliseconds(20)));

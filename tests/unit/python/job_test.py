@@ -6,10 +6,16 @@ import socket
 import sys
 import tempfile
 import threading
+import time
+import types
 import unittest
+import unittest.mock
 
 sys.path.insert(0, sys.argv.pop(1))
 import tierpilot  # noqa: E402
+
+
+_NOW = b'{"v":1,"type":"checkpoint_now","reason":"drain"}\n'
 
 
 class WithANode(unittest.TestCase):
@@ -115,14 +121,14 @@ class Saving(unittest.TestCase):
         self.node, _ = self.listener.accept()
         self.addCleanup(self.node.close)
 
-    def answer(self, **message):
+    def answer(self, before=b"", **message):
         """To the next checkpoint; gives what was asked once the thread is joined."""
         heard = []
 
         def serve():
             lines = map(json.loads, self.node.makefile())
             heard.append(next(line for line in lines if line["type"] == "checkpoint"))
-            self.node.sendall(json.dumps({"v": 1, **message}).encode() + b"\n")
+            self.node.sendall(before + json.dumps({"v": 1, **message}).encode() + b"\n")
 
         thread = threading.Thread(target=serve)
         thread.start()
@@ -161,6 +167,70 @@ class Saving(unittest.TestCase):
         self.assertFalse(self.job.should_checkpoint())
         self.node.sendall(b'{"v":1,"type":"checkpoint_every","seconds":1e-6}\n')
         self.assertTrue(self.job.should_checkpoint())
+
+    def refuse(self, iteration):
+        thread, _ = self.answer(type="checkpoint_failed", iteration=iteration, what="no room yet")
+        self.assertFalse(self.job.checkpoint("state.pt", iteration=iteration))
+        thread.join()
+
+    def clock(self):
+        """The job's, which moves by `ahead_s` when the test says so."""
+        clock = types.SimpleNamespace(ahead_s=0, monotonic=lambda: time.monotonic() + clock.ahead_s)
+        patch = unittest.mock.patch("tierpilot.job_channel.time", clock)
+        patch.start()
+        self.addCleanup(patch.stop)
+        return clock
+
+    def test_one_that_is_not_kept_is_tried_again_after_pauses_that_double(self):
+        clock = self.clock()
+        self.node.sendall(_NOW)
+        for iteration, pause_s in enumerate((1, 2, 4)):
+            self.assertTrue(self.job.should_checkpoint())
+            self.refuse(iteration)
+            clock.ahead_s += 0.9 * pause_s
+            self.assertFalse(self.job.should_checkpoint())
+            clock.ahead_s += 0.2 * pause_s
+        self.assertTrue(self.job.should_checkpoint())
+        self.answer(type="checkpoint_saved", iteration=7, bytes=3, ms=1)
+        self.assertTrue(self.job.checkpoint("state.pt", iteration=7))
+        clock.ahead_s += 50
+        self.assertFalse(self.job.should_checkpoint())
+
+    def test_no_pause_is_longer_than_the_interval(self):
+        clock = self.clock()
+        self.node.sendall(b'{"v":1,"type":"checkpoint_every","seconds":3}\n')
+        self.assertFalse(self.job.should_checkpoint())
+        for iteration in range(5):
+            clock.ahead_s += 3
+            self.assertTrue(self.job.should_checkpoint())
+            self.refuse(iteration)
+
+    def test_who_asks_does_not_wait_for_a_pause(self):
+        clock = self.clock()
+        for iteration in range(5):
+            clock.ahead_s += 60
+            self.assertTrue(self.job.should_checkpoint())
+            self.refuse(iteration)
+        self.assertFalse(self.job.should_checkpoint())
+        self.node.sendall(_NOW)
+        self.assertTrue(self.job.should_checkpoint())
+
+    def test_what_is_asked_for_during_a_checkpoint_wants_another(self):
+        self.node.sendall(_NOW)
+        self.assertTrue(self.job.should_checkpoint())
+        self.answer(before=_NOW, type="checkpoint_saved", iteration=7, bytes=3, ms=1)
+        self.assertTrue(self.job.checkpoint("state.pt", iteration=7))
+        self.assertTrue(self.job.should_checkpoint())
+
+    def test_time_since_one_that_failed_is_not_that_of_saving(self):
+        self.node.sendall(_NOW)
+        self.assertTrue(self.job.should_checkpoint())
+        self.refuse(6)
+        time.sleep(0.05)
+        thread, heard = self.answer(type="checkpoint_saved", iteration=7, bytes=3, ms=1)
+        self.assertTrue(self.job.checkpoint("state.pt", iteration=7))
+        thread.join()
+        self.assertEqual(heard[0]["saving_ms"], 0)
 
     def test_it_hears_what_is_safe(self):
         self.node.sendall(b'{"v":1,"type":"checkpoint_safe","iteration":7,"copies":2}\n')
