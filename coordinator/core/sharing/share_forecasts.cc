@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/content_digest.h"
 #include "policies/sharing/card/card_reader.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr double kUncertain = 1.5;  // of one run, or of what a user says
 constexpr double kMargin = 1.1;     // beyond the longest of several
+constexpr uint32_t kRunsOfLongest = 20;
 
 ShareForecast said_by_user(const TaskSpec& spec) {
   ShareForecast forecast;
@@ -191,7 +193,9 @@ std::optional<ShareForecast> ShareForecasts::by_past(const TaskSpec& spec,
   forecast.use_milli = milli_of_unit(use.milli, unit);
   predicted.memory_bytes = seen.memory_bytes;
   predicted.run_s = use.run_s;
-  const double longest_s = at_speed({seen.milli, seen.longest_s}, core_speed(unit)).run_s;
+  const double longest_s =
+      at_speed({seen.milli, std::max(seen.longest_s, seen.longest_before_s)}, core_speed(unit))
+          .run_s;
   predicted.run_upper_s = seen.runs == 1 ? use.run_s * kUncertain : longest_s * kMargin;
   forecast.of_training = seen.start_s.has_value();
   predicted.start_s = std::min(seen.start_s.value_or(0), predicted.run_s);
@@ -222,6 +226,9 @@ ShareForecasts::Learned ShareForecasts::ended(const TaskSpec& spec, const UnitFe
   auto& past = past_[id];
   past.milli = std::max<double>(past.milli * 0.9, use.milli);
   past.memory_bytes = std::max(past.memory_bytes, memory_bytes);
+  // 95 of 100 are no longer than the longest of twenty, about; what was once is forgotten.
+  if (past.runs > 0 && past.runs % kRunsOfLongest == 0)
+    past.longest_before_s = std::exchange(past.longest_s, 0);
   past.longest_s = std::max(past.longest_s, use.run_s);
   past.start_s = start_s;
   past.run_s += (use.run_s - past.run_s) / (past.runs + 1);

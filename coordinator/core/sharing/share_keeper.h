@@ -19,6 +19,7 @@
 #include "coordinator/core/sharing/share_forecasts.h"
 #include "coordinator/core/sharing/share_record.h"
 #include "coordinator/core/sharing/slow_downs.h"
+#include "policies/sharing/live/promises_ahead.h"
 #include "policies/sharing/live/share_policy.h"
 
 namespace tierpilot {
@@ -148,7 +149,7 @@ class ShareKeeper {
   void move_promises(int64_t step_ms);
   void end_trial(Task& task, TrialEnd end);
   std::string stands_back(const Task& task, const Units& units) const;
-  void look_at(Task& task, Units& units);
+  void look_at(Task& task, Units& units, sharing::PromisesAhead& ahead);
   std::string why_it_waits(const Task& task, const Units& units,
                            const sharing::WaitingJob& job) const;
   // In the order in which they are looked at.
@@ -164,10 +165,16 @@ class ShareKeeper {
                   const sharing::Start* chosen) const;
   // On units that it may use: of its own node, if it wants one, and not kept for others.
   std::optional<sharing::Start> start_for(const Task& task, Units& units,
-                                          const sharing::WaitingJob& job);
+                                          const sharing::WaitingJob& job,
+                                          sharing::PromisesAhead& ahead);
   // On those that are kept for nobody.
   std::optional<sharing::Start> start_elsewhere(const Task& task, Units& units,
-                                                const sharing::WaitingJob& job);
+                                                const sharing::WaitingJob& job,
+                                                sharing::PromisesAhead& ahead);
+  // And not `shut`, by node and unit.
+  std::optional<sharing::Start> start_on_open(const Task& task, Units& units,
+                                              const sharing::WaitingJob& job,
+                                              const std::vector<std::pair<size_t, size_t>>& shut);
   // On the unit on which others end for it, as it is when they are gone: those are in `preempted`.
   std::optional<sharing::Start> start_on_kept(const Task& task, Units& units,
                                               const sharing::WaitingJob& job);

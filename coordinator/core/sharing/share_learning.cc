@@ -57,7 +57,11 @@ void ShareKeeper::restore_learned() {
 void ShareKeeper::learn_of(const Task& task, const ShareRecord& record) {
   const auto* node = state_.registry.find(task.node);
   const auto unit = node ? features(node->facts, task.share->unit) : UnitFeatures{};
-  const double worked_s = record.worked_s(boot_s(state_));
+  const double now_s = boot_s(state_);
+  const double told_late_s =
+      task.exit ? std::min(static_cast<double>(task.exit->ago_ms) / 1e3, record.elapsed_s(now_s))
+                : 0;
+  const double worked_s = std::max(0.0, record.worked_s(now_s - told_late_s));
   remember(task.spec, forecasts_.ended(task.spec, unit, static_cast<uint32_t>(*record.used_milli()),
                                        peak_bytes(task), record.start_s().value_or(0) + worked_s,
                                        record.start_s(), state_.clock.wall_ms()));

@@ -18,6 +18,10 @@ constexpr int64_t kLongestLook_ns = 50'000'000;
 constexpr int64_t kShortLook_ns = 2'000'000;  // after which nothing rests
 constexpr int64_t kRestPerLook = 3;           // so long a rest as so many looks
 
+bool was_promised(const Task& task) {
+  return task.spec.share.promise_ms > 0 && !is_on_trial(task);
+}
+
 std::string listed(const std::vector<uint64_t>& tasks) {
   std::string text;
   for (const uint64_t task : tasks) text += fmt::format("{}{}", text.empty() ? "" : ", ", task);
@@ -58,6 +62,7 @@ void ShareKeeper::look_through_queue(Units& now) {
   RefusedAlike refused([this](const TaskSpec& spec) {
     return forecasts_.knows(spec) || slow_downs_.knows(spec.name);
   });
+  sharing::PromisesAhead ahead(*policy_);
   uint64_t go_on_with = 0;
   for (const uint64_t id : queue_to_look_at()) {
     auto* task = state_.tasks.find(id);
@@ -68,11 +73,13 @@ void ShareKeeper::look_through_queue(Units& now) {
     const bool in_time = task->spec.share.latency_sensitive || state_.clock.boot_ns() < until_ns;
     if (why.empty() && in_time && ++looked_at[task->spec.share.engine] <= kMostLookedAt) {
       const size_t kept = kept_for_.size();
-      look_at(*task, now);
+      look_at(*task, now, ahead);
       if (kept_for_.size() < kept) refused.clear();
       if (task->state == TaskState::kQueued && !has_kept_unit(id)) refused.add(*task, task->reason);
       continue;
     }
+    if (task->spec.share.latency_sensitive)
+      ahead.waits(waiting_job(*task, now), was_promised(*task));
     // Nobody keeps a unit while others are not looked at for it.
     if (has_kept_unit(id)) {
       let_go(id);
@@ -98,7 +105,7 @@ std::string ShareKeeper::stands_back(const Task& task, const Units& now) const {
   return state_.blocked_by(task);
 }
 
-void ShareKeeper::look_at(Task& task, Units& now) {
+void ShareKeeper::look_at(Task& task, Units& now, sharing::PromisesAhead& ahead) {
   const auto job = waiting_job(task, now);
   if (job.predicted.empty()) {
     let_go(task.id);
@@ -106,12 +113,14 @@ void ShareKeeper::look_at(Task& task, Units& now) {
     return;
   }
   const int64_t begin_ns = state_.clock.boot_ns();
-  const auto start = start_for(task, now, job);
+  const auto start = start_for(task, now, job, ahead);
   const int64_t decide_ns = state_.clock.boot_ns() - begin_ns;
+  if (!start || !start->preempted.empty()) ahead.waits(job, was_promised(task));
   if (!start) {
     task.reason = "waiting for " + why_it_waits(task, now, job);
     return;
   }
+  ahead.changed();
   const auto& node = *now.nodes[start->node];
   auto& unit = now.live[start->node][start->unit];
   if (!start->preempted.empty()) {

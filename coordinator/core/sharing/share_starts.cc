@@ -5,40 +5,42 @@
 #include "coordinator/core/sharing/share_keeper.h"
 
 namespace tierpilot {
-namespace {
 
-// Nothing is predicted for a unit without a type. All are too many to be copied for each task.
-class ClosedUnits {
- public:
-  void close(sharing::LiveUnit& unit) {
-    closed_.emplace_back(&unit.type, std::exchange(unit.type, {}));
-  }
-  ~ClosedUnits() {
-    for (auto& [type, name] : closed_) *type = std::move(name);
-  }
-
- private:
-  std::vector<std::pair<std::string*, std::string>> closed_;
-};
-
-}  // namespace
+using sharing::ClosedUnits;
+using sharing::PromisesAhead;
 
 std::optional<sharing::Start> ShareKeeper::start_for(const Task& task, Units& units,
-                                                     const sharing::WaitingJob& job) {
+                                                     const sharing::WaitingJob& job,
+                                                     PromisesAhead& ahead) {
   std::optional<sharing::Start> on_kept;
   if (has_kept_unit(task.id)) {
     on_kept = start_on_kept(task, units, job);
     if (on_kept && on_kept->preempted.empty()) return on_kept;
     if (!on_kept) let_go(task.id);
   }
-  auto start = start_elsewhere(task, units, job);
+  auto start = start_elsewhere(task, units, job, ahead);
   // While others end for it, only where nobody has to.
   return on_kept && !(start && start->preempted.empty()) ? on_kept : start;
 }
 
+// Where it breaks no promise to those that wait before it.
 std::optional<sharing::Start> ShareKeeper::start_elsewhere(const Task& task, Units& units,
-                                                           const sharing::WaitingJob& job) {
+                                                           const sharing::WaitingJob& job,
+                                                           PromisesAhead& ahead) {
+  std::vector<std::pair<size_t, size_t>> shut;
+  while (shut.size() < PromisesAhead::kMostTries) {
+    auto start = start_on_open(task, units, job, shut);
+    if (!start || !ahead.would_break(units.live, job, *start)) return start;
+    shut.emplace_back(start->node, start->unit);
+  }
+  return std::nullopt;
+}
+
+std::optional<sharing::Start> ShareKeeper::start_on_open(
+    const Task& task, Units& units, const sharing::WaitingJob& job,
+    const std::vector<std::pair<size_t, size_t>>& shut) {
   ClosedUnits closed;
+  for (const auto& [n, u] : shut) closed.close(units.live[n][u]);
   for (size_t n = 0; n < units.live.size(); ++n) {
     const auto& node = *units.nodes[n];
     const bool refuses = node_refuses(task, node) != nullptr;

@@ -153,7 +153,9 @@ uint64_t recurrent_launches(const onnx::NodeProto& node, const Values& values) {
   const size_t sequence = attribute(node, "layout", 0) == 1 ? 1 : 0;
   if (!data || !weight || data->dims.size() <= sequence || weight->dims.empty()) return 1;
   const double of_step = node.op_type() == "RNN" ? 3 : 11;
-  return static_cast<uint64_t>((1 + of_step * data->dims[sequence]) * weight->dims[0]);
+  constexpr double kMost = 1e15;  // beyond what any file may ask for, and all of a file add up
+  return static_cast<uint64_t>(
+      std::min(kMost, (1 + of_step * data->dims[sequence]) * weight->dims[0]));
 }
 
 }  // namespace tierpilot::sharing

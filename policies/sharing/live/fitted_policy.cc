@@ -226,18 +226,55 @@ std::vector<Preempted> who_has_to_go(const LiveUnit& whole, const Retained& reta
   return preempted;
 }
 
-// Gives each what its promise needs, as far as there is room, and gives the sum.
-uint32_t serve(const std::vector<LiveJob*>& sensitive, const LiveUnit& unit,
+// What each job of a unit has at least, by its id.
+using Least = std::map<uint64_t, uint32_t>;
+
+// Gives each what its promise needs, as far as there is room beside the least of those that come
+// after it, and gives the sum.
+uint32_t serve(const std::vector<LiveJob*>& sensitive, const LiveUnit& unit, const Least& least,
                const Retained& retained, double aim) {
-  uint32_t given = 0;
+  uint32_t given = 0, later = 0;
+  for (const auto* job : sensitive) later += least.at(job->id);
   for (auto* job : sensitive) {
+    later -= least.at(job->id);
+    const uint32_t room = unit.whole.milli - std::min(unit.whole.milli, given + later);
     const double kept = Neighbours(retained, unit.jobs).kept(*job).lower_beside(upper_ratio(*job));
     job->share.milli =
-        but_for_idle(needed_milli(*job, kept, aim), needed_milli(*job, kept, kPromiseMargin),
-                     unit.whole.milli - given, unit.hardly_used_milli());
+        but_for_idle(needed_milli(*job, kept, aim), needed_milli(*job, kept, kPromiseMargin), room,
+                     unit.hardly_used_milli());
+    job->share.milli = std::max(job->share.milli, std::min(room, least.at(job->id)));
     given += job->share.milli;
   }
   return given;
+}
+
+// What cannot be kept any more, is only on trial or was not asked for takes nothing from a promise
+// that was made.
+int rank(const LiveJob* job) {
+  if (!job->is_promised()) return 3;
+  if (job->left_s >= job->promise_left_s) return 2;
+  return job->on_trial ? 1 : 0;
+}
+
+// From what each has to what each is to have: who shrinks first. What is hardly another share is
+// none, unless those that grow need it.
+std::vector<std::pair<uint64_t, uint32_t>> orders(const LiveUnit& from, const LiveUnit& to) {
+  constexpr uint32_t kNotWorthIt = 20;
+  std::vector<std::pair<uint64_t, uint32_t>> shrunk, small, grown;
+  uint32_t sum = 0;
+  for (size_t i = 0; i < to.jobs.size(); ++i) {
+    const uint32_t was = from.jobs[i].share.milli, is = to.jobs[i].share.milli;
+    if (is == 0) continue;  // it ends
+    const bool worth_it = std::max(was, is) - std::min(was, is) >= kNotWorthIt;
+    sum += worth_it ? is : was;
+    if (is < was)
+      (worth_it ? shrunk : small).emplace_back(to.jobs[i].id, is);
+    else if (worth_it)
+      grown.emplace_back(to.jobs[i].id, is);
+  }
+  if (sum > from.whole.milli) shrunk.insert(shrunk.end(), small.begin(), small.end());
+  shrunk.insert(shrunk.end(), grown.begin(), grown.end());
+  return shrunk;
 }
 
 }  // namespace
@@ -266,7 +303,7 @@ Adjustment FittedPolicy::adjust(const LiveUnit& whole) {
   uint32_t goes_on = 0;  // with which all best-effort jobs go on
   // What each has at least. Who was started with less goes on with that: ended, it would be started
   // again and end again.
-  std::map<uint64_t, uint32_t> least;
+  Least least;
   const auto held = [&](const LiveJob* job) { return least.at(job->id); };
   for (auto& job : now.jobs) {
     const bool first = job.job_class == JobClass::kLatencySensitive;
@@ -275,13 +312,11 @@ Adjustment FittedPolicy::adjust(const LiveUnit& whole) {
     if (!first) goes_on += held(&job);
     job.share.milli = 0;
   }
-  // What is only on trial, or has no promise, takes nothing from one that was made.
-  const auto rank = [](const auto* job) { return job->on_trial ? 1 : job->is_promised() ? 0 : 2; };
   std::stable_sort(sensitive.begin(), sensitive.end(),
                    [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
-  uint32_t room = unit.whole.milli - serve(sensitive, unit, retained_, kAim);
+  uint32_t room = unit.whole.milli - serve(sensitive, unit, least, retained_, kAim);
   if (room < goes_on && !unit.promise_waits)
-    room = unit.whole.milli - serve(sensitive, unit, retained_, kTightAim);
+    room = unit.whole.milli - serve(sensitive, unit, least, retained_, kTightAim);
   // Each of the others goes on with a little, or ends: who loses least ends first.
   std::stable_sort(best_effort.begin(), best_effort.end(), [](const auto* a, const auto* b) {
     return lost_by_ending(*a) > lost_by_ending(*b);
@@ -299,17 +334,7 @@ Adjustment FittedPolicy::adjust(const LiveUnit& whole) {
   }
   pour(going_on, room);
   pour(sensitive, room);
-  constexpr uint32_t kNotWorthIt = 20;
-  for (size_t i = 0; i < now.jobs.size(); ++i) {
-    const uint32_t was = unit.jobs[i].share.milli, is = now.jobs[i].share.milli;
-    if (is > 0 && std::max(was, is) - std::min(was, is) >= kNotWorthIt)
-      adjustment.milli.emplace_back(now.jobs[i].id, is);
-  }
-  std::stable_partition(adjustment.milli.begin(), adjustment.milli.end(), [&](const auto& change) {
-    return std::any_of(unit.jobs.begin(), unit.jobs.end(), [&](const LiveJob& job) {
-      return job.id == change.first && job.share.milli > change.second;
-    });
-  });
+  adjustment.milli = orders(unit, now);
   return adjustment;
 }
 

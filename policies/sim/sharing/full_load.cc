@@ -1,5 +1,7 @@
 #include "policies/sim/sharing/full_load.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -44,6 +46,21 @@ FullLoadRun play(const PodTrace& trace, const std::vector<Request>& arrivals, co
   return run;
 }
 
+// Where hardly a pod asks for a unit it takes endless lists of them to fill any.
+Status check_arrivals(const PodTrace& trace, const std::vector<Request>& listed, double load) {
+  constexpr double kMost = 2e7;
+  double milli = 0;
+  for (const auto& request : listed) milli += static_cast<double>(request.total_milli());
+  const double capacity = static_cast<double>(Cluster(trace.nodes).capacity_milli());
+  if (milli <= 0 || load * capacity / milli * static_cast<double>(listed.size()) <= kMost)
+    return {};
+  return fail(
+      ErrorCode::kInvalid,
+      fmt::format("the pods ask for so little of units that more than {} of them would fill "
+                  "the nodes: take fewer nodes, or leave out pods that want no unit",
+                  kMost));
+}
+
 }  // namespace
 
 std::vector<Request> inflated(const PodTrace& trace, double load, uint64_t seed) {
@@ -55,6 +72,8 @@ std::vector<Request> inflated(const PodTrace& trace, double load, uint64_t seed)
 Result<std::vector<FullLoadRun>> run_full_load(const PodTrace& trace,
                                                const FullLoadOptions& options) {
   const auto typical = requests_of(trace);
+  if (auto many = check_arrivals(trace, typical, options.load); !many)
+    return tl::unexpected(many.error());
   const Fragmentation fragmentation(typical_requests(typical, 1), Fragmentation::Host::kCpu);
   std::vector<std::unique_ptr<Scorer>> scorers;
   for (const auto& policy : options.policies) {

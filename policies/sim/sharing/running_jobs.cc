@@ -1,6 +1,7 @@
 #include "policies/sim/sharing/running_jobs.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "policies/sharing/live/trial.h"
 
@@ -27,6 +28,12 @@ void RunningJobs::start(const Running& running) {
 
 void RunningJobs::resize(uint64_t id, uint32_t milli) {
   if (const auto found = running_.find(id); found != running_.end()) found->second.milli = milli;
+}
+
+void RunningJobs::check(size_t unit) const {
+  uint32_t milli = 0;
+  for (const uint64_t id : on_unit_[unit]) milli += running_.at(id).milli;
+  if (milli > kWholeUnit) throw std::logic_error("more of a unit was given than there is");
 }
 
 void RunningJobs::end_trial(uint64_t id, bool made) {

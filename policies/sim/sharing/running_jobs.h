@@ -48,6 +48,8 @@ class RunningJobs {
   // It has a promise from now on, or none any more.
   void end_trial(uint64_t id, bool made);
   void end(uint64_t id);
+  // Throws std::logic_error where a policy has given more of the unit than there is.
+  void check(size_t unit) const;
   // What has to be called after any of these, once for all of one time.
   void set_speeds();
   // Everybody runs on; `counted_s` of it is before the last arrival.

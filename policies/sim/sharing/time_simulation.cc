@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "policies/sharing/live/promises_ahead.h"
 #include "policies/sim/sharing/pace_learning.h"
 #include "policies/sim/sharing/running_jobs.h"
 #include "policies/sim/sharing/traced_jobs.h"
@@ -20,7 +21,7 @@ struct Waiting {
   const TimedJob* job = nullptr;
   double left_s = 0;
   double promise_end_s = kNoPromise;
-  bool ran = false;           // before it was preempted
+  bool ran = false;           // before it was preempted, long enough to be known
   double thought_left_s = 0;  // then
   bool on_trial = false;
 };
@@ -223,8 +224,8 @@ class Simulation {
     ++result_.preemptions;
     const double thought_left_s =
         running_.thought_left_s(running, now_s_) + left_s - running.left_s;
-    queue_.push_front(
-        {running.job, left_s, running.promise_end_s, true, thought_left_s, running.on_trial});
+    queue_.push_front({running.job, left_s, running.promise_end_s,
+                       running_.has_shown(running, now_s_), thought_left_s, running.on_trial});
     leave(running);
   }
 
@@ -249,6 +250,7 @@ class Simulation {
       changed = changed || !adjustment.milli.empty() || !adjustment.preempted.empty();
       for (const auto& [id, milli] : adjustment.milli) resize(id, milli);
       for (const auto& each : adjustment.preempted) preempt(each.job);
+      running_.check(unit);
     }
     running_.set_speeds();
     return looks_.ended(now_s_, most_urgent_s()) || changed;
@@ -271,15 +273,19 @@ class Simulation {
     size_t looked_at = 0;
     auto now = nodes();
     const bool promise_waits = this->promise_waits();
+    PromisesAhead ahead(policy_);
     for (size_t i = 0; i < queue_.size() && looked_at < kMostLookedAt; ++looked_at) {
       if (queue_[i].on_trial && is_hopeless(as_waiting(queue_[i])))
         fail_trial(queue_[i].job->whole_id());
       const auto waiting = queue_[i];
-      const auto start = policy_.place(now, asked(waiting));
+      const auto job = asked(waiting);
+      const auto start = start_that_keeps(ahead, now, job);
       if (!start) {
+        ahead.waits(job, job.is_promised() && !waiting.on_trial);
         ++i;
         continue;
       }
+      ahead.changed();
       queue_.erase(queue_.begin() + static_cast<ptrdiff_t>(i));
       for (const auto& [id, milli] : start->shrunk) resize(id, milli);
       const size_t queued = queue_.size();
@@ -287,10 +293,25 @@ class Simulation {
       i += queue_.size() - queued;  // those stand before it now
       running_.start({waiting.job, start->unit, start->share.milli, waiting.left_s, now_s_,
                       waiting.promise_end_s, waiting.ran, waiting.on_trial});
+      running_.check(start->unit);
       changed(start->unit);
       running_.set_speeds();
       now.front()[start->unit] = running_.as_live(start->unit, now_s_, promise_waits);
     }
+  }
+
+  std::optional<Start> start_that_keeps(PromisesAhead& ahead, std::vector<LiveNode>& now,
+                                        const WaitingJob& job) {
+    std::vector<size_t> shut;
+    while (shut.size() < PromisesAhead::kMostTries) {
+      ClosedUnits closed;
+      for (const size_t unit : shut) closed.close(now.front()[unit]);
+      auto start = policy_.place(now, job);
+      closed.open();
+      if (!start || !ahead.would_break(now, job, *start)) return start;
+      shut.push_back(start->unit);
+    }
+    return std::nullopt;
   }
 
   WaitingJob asked(const Waiting& waiting) const {

@@ -216,6 +216,12 @@ TEST(GpuPredictor, WhatIsSavedSaysTheSame) {
   broken["step"] = broken["memory"];
   EXPECT_FALSE(read_gpu_model(broken));
   broken = saved;
+  broken["unseen_margins"]["run"] = -5;
+  EXPECT_FALSE(read_gpu_model(broken));
+  broken = saved;
+  broken["gpus"][0]["memory_bytes"] = -1;
+  EXPECT_FALSE(read_gpu_model(broken));
+  broken = saved;
   broken["gpus"] = nlohmann::json::array();
   EXPECT_FALSE(read_gpu_model(broken));
   broken = saved;

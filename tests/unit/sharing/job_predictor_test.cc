@@ -179,6 +179,20 @@ TEST(JobPredictor, RefusesWhatIsNoPredictor) {
   EXPECT_FALSE(JobPredictor::read(saved.dump()));
 }
 
+// Promises and memory are given by upper figures.
+TEST(JobPredictor, RefusesFiguresThatCanBeOfNoMachine) {
+  const auto saved = job_model_json(*model_of_little_noise());
+  ASSERT_TRUE(JobPredictor::read(saved.dump()));
+  const std::pair<const char*, double> wrong[] = {{"busy_margin", -5},   {"memory_margin", -0.1},
+                                                  {"memory_margin", 31}, {"calibration_s", 0},
+                                                  {"calibration_s", -1}};
+  for (const auto& [name, value] : wrong) {
+    auto broken = saved;
+    broken[name] = value;
+    EXPECT_FALSE(JobPredictor::read(broken.dump())) << name << " " << value;
+  }
+}
+
 TEST(JobPredictor, NestedDeepIsNoPredictor) {
   const size_t levels = 500'000;
   EXPECT_FALSE(

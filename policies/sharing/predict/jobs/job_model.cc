@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/statistics.h"
 #include "base/text/json_member.h"
@@ -71,7 +72,8 @@ Margins margins_over(const Rows& rows, double calibration_s) {
     fit_regressors(model, train);
     for (const auto& row : test) needed.add(row.architecture, said_of(model, row), row);
   }
-  return needed.margins();
+  const std::set<std::string> distinct(architectures.begin(), architectures.end());
+  return larger(least_margins(distinct.size()), needed.margins());
 }
 
 JobModel read_fields(const nlohmann::json& saved) {
@@ -175,6 +177,9 @@ Result<JobModel> read_job_model(std::string_view text) {
     if (!busy) return wrong(busy.error().message);
     if (!memory) return wrong(memory.error().message);
     if (model.cards.totals.size() != totals_of({}).size()) return wrong("it has other totals");
+    if (!(model.calibration_s > 0) || !is_margin(model.busy_margin) ||
+        !is_margin(model.memory_margin))
+      return wrong("its margins or its calibration can be of no machine");
     model.busy = std::move(*busy);
     model.memory = std::move(*memory);
     if (saved.contains("pairs")) {

@@ -22,6 +22,13 @@ json kind_json(const GpuFeatures& gpu) {
           {"bus_width_bits", gpu.bus_width_bits}};
 }
 
+// Negative ones would be read as huge ones.
+bool has_sound_figures(const json& kind) {
+  for (const auto& [name, figure] : kind.items())
+    if (name != "name" && !(figure.is_number() && figure.get<double>() >= 0)) return false;
+  return true;
+}
+
 GpuFeatures read_kind(const json& saved) {
   return {.name = saved.at("name").get<std::string>(),
           .compute_capability = saved.at("compute_capability").get<double>(),
@@ -56,11 +63,18 @@ Result<GpuModel> read_gpu_model(const json& saved) {
     return fail(ErrorCode::kInvalid,
                 "what it knows of GPUs was learned by another version: train it again");
   GpuModel model;
-  for (const auto& gpu : saved.at("gpus")) model.kinds.push_back(read_kind(gpu));
+  const auto unsound = fail(ErrorCode::kInvalid, "its figures of GPUs can be of no machine");
+  for (const auto& gpu : saved.at("gpus")) {
+    if (!has_sound_figures(gpu)) return unsound;
+    model.kinds.push_back(read_kind(gpu));
+  }
   model.calibration_s = saved.at("calibration_s").get<double>();
   model.host_ops_per_s = saved.at("host_ops_per_s").get<double>();
   model.margins = read_margins(saved.at("margins"));
   model.unseen_margins = read_margins(saved.at("unseen_margins"));
+  if (!are_margins(model.margins) || !are_margins(model.unseen_margins) ||
+      !(model.calibration_s > 0) || !(model.host_ops_per_s >= 0))
+    return unsound;
   for (const auto& range : saved.at("totals"))
     model.cards.totals.push_back({range.at(0).get<double>(), range.at(1).get<double>()});
   model.cards.kinds = saved.at("kinds").get<std::set<std::string>>();

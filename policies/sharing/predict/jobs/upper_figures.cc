@@ -12,6 +12,8 @@ namespace {
 
 constexpr double kUseQuantile = 0.95, kMemoryQuantile = 0.995;
 constexpr double kMost = 30;  // of logarithms: no machine has more
+constexpr double kUntold =
+    0.4;  // where little tells how far off predictions are: half as much more
 // A little use is off by as much as this is, since drivers tell whole percents.
 constexpr double kGrainMilli = 20;
 // Of what a job waits for its card tells; that is off by less than what was learned: a part of it.
@@ -61,12 +63,26 @@ Margins NeededMargins::margins() const {
           upper_margin(memory_, kMemoryQuantile)};
 }
 
+Margins least_margins(size_t architectures) {
+  constexpr size_t kFew = 5;
+  constexpr double kUntold = 0.4;  // half as much more
+  return architectures < kFew ? Margins{kUntold, kUntold, kUntold} : Margins{};
+}
+
 Margins larger(const Margins& a, const Margins& b) {
   return {std::max(a.milli, b.milli), std::max(a.run, b.run), std::max(a.memory, b.memory)};
 }
 
 nlohmann::json margins_json(const Margins& margins) {
   return {{"milli", margins.milli}, {"run", margins.run}, {"memory", margins.memory}};
+}
+
+bool is_margin(double value) {
+  return value >= 0 && value <= kMost;
+}
+
+bool are_margins(const Margins& margins) {
+  return is_margin(margins.milli) && is_margin(margins.run) && is_margin(margins.memory);
 }
 
 Margins read_margins(const nlohmann::json& saved) {

@@ -36,8 +36,13 @@ class NeededMargins {
 };
 
 Margins larger(const Margins& a, const Margins& b);
+// A few architectures, and rows that are all alike, tell little of others.
+Margins least_margins(size_t architectures);
 
 nlohmann::json margins_json(const Margins& margins);
+// What makes upper figures smaller, or more than any, is none.
+bool is_margin(double value);
+bool are_margins(const Margins& margins);
 // Throws nlohmann's exceptions where a field is missing or of another type.
 Margins read_margins(const nlohmann::json& saved);
 

@@ -1,0 +1,60 @@
+// Who starts must leave those that wait before it what was promised to them.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "policies/sharing/live/share_policy.h"
+
+namespace tierpilot::sharing {
+
+// Units that nothing starts on while it lives: nothing is predicted for one without a type. All are
+// too many to be copied for each job.
+class ClosedUnits {
+ public:
+  ClosedUnits() = default;
+  ClosedUnits(const ClosedUnits&) = delete;
+  ~ClosedUnits() { open(); }
+  void close(LiveUnit& unit) { closed_.emplace_back(&unit.type, std::exchange(unit.type, {})); }
+  void open() {
+    // The first name that was taken of one is its own.
+    for (auto at = closed_.rbegin(); at != closed_.rend(); ++at) *at->first = std::move(at->second);
+    closed_.clear();
+  }
+
+ private:
+  std::vector<std::pair<std::string*, std::string>> closed_;
+};
+
+// Through one look at a queue.
+class PromisesAhead {
+ public:
+  static constexpr size_t kMostTries = 8;  // units that a job is tried on
+
+  explicit PromisesAhead(SharePolicy& policy) : policy_(policy) {}
+
+  // The next in the queue waits on. `made`: it was promised to be done in time.
+  void waits(WaitingJob job, bool made);
+  // Units have changed.
+  void changed() { kept_.reset(); }
+  // With that start of a job one of them could not be kept any more, as far as is foreseen, which
+  // could be kept without. The nodes are as they were afterwards.
+  bool would_break(std::vector<LiveNode>& nodes, const WaitingJob& job, const Start& start);
+
+ private:
+  struct Ahead {
+    WaitingJob job;
+    bool made = false;
+  };
+  std::set<uint64_t> that_can_be_kept(const std::vector<LiveNode>& nodes) const;
+
+  SharePolicy& policy_;
+  std::vector<Ahead> ahead_;
+  bool any_made_ = false;
+  std::optional<std::set<uint64_t>> kept_;  // as units are
+};
+
+}  // namespace tierpilot::sharing
