@@ -40,6 +40,12 @@ sharing::GpuFeatures read_gpu_kind(wire::NodeInfo::Reader in, const std::string&
   return {};
 }
 
+// A GPU is named by it: see gpu_unit_id().
+bool is_uuid(std::string_view uuid) {
+  constexpr size_t kMostBytes = 96;
+  return !uuid.empty() && uuid.size() <= kMostBytes && uuid.find('/') == uuid.npos;
+}
+
 }  // namespace
 
 TaskExit read_exit(wire::Exit::Reader in) {
@@ -148,6 +154,7 @@ NodeFacts read_facts(wire::NodeInfo::Reader in) {
     if (facts.shared_units.size() >= kMostSharedUnits) break;
     // Of a GPU the use is told as time, as if it had one core.
     const auto gpu = text(unit.getGpu());
+    if (!gpu.empty() && !is_uuid(gpu)) continue;
     const double cores = gpu.empty() ? unit.getCores() : 1;
     if (!(cores > 0) || cores >= kMostPlausible) continue;
     const auto type = gpu.empty() ? text(unit.getType()) : "gpu/" + text(unit.getType());
@@ -156,7 +163,8 @@ NodeFacts read_facts(wire::NodeInfo::Reader in) {
   constexpr size_t kMostGpus = 1024;
   for (const auto gpu : in.getGpus()) {
     const auto uuid = text(gpu.getUuid());
-    if (facts.gpus.size() < kMostGpus && !facts.shares_gpu(uuid)) facts.gpus.push_back(uuid);
+    if (facts.gpus.size() < kMostGpus && is_uuid(uuid) && !facts.shares_gpu(uuid))
+      facts.gpus.push_back(uuid);
   }
   constexpr size_t kMostPredecessors = 256;
   for (const uint64_t instance : in.getPredecessors())

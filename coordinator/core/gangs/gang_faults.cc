@@ -118,12 +118,13 @@ void GangLife::unit_failed(const std::string& unit, const std::string& kind,
                            const std::string& detail, const std::string& told,
                            std::function<void(Status)> written) {
   if (const auto* before = state_.units.find(told)) return write(*before, std::move(written));
-  if (!state_.units.is_known(unit)) {
+  const auto id = parse_unit_id(unit);
+  if (!id || !state_.units.is_known(unit)) {
     if (written) written({});
     return;
   }
   const auto why = fmt::format("unit {}: {}: {}", unit, kind, detail);
-  note(state_, std::string(parse_unit_id(unit)->node), "a unit failed", why);
+  note(state_, std::string(id->node), "a unit failed", why);
   count({state_.clock.wall_ms(), unit, kind, 0, told}, std::move(written));
   auto* gang = state_.tasks.find(state_.units.user_of(unit));
   auto* now = gang ? current(gang->id, gang->attempt) : nullptr;

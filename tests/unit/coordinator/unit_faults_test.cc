@@ -38,6 +38,17 @@ class UnitFaults : public Gangs {
   std::string unit_of(uint64_t gang) { return gpu_unit_id("g", rank(gang, 0).rank->gpus.at(0)); }
 };
 
+TEST_F(UnitFaults, OfAUnitWithoutAProperNameIsNoNews) {
+  auto odd = facts("g");
+  odd.gpus = {"", "a/b"};
+  ASSERT_TRUE(membership_->join(odd, std::make_shared<FakeNode>(), {}, {}));
+  int written = 0;
+  for (const auto& gpu : odd.gpus)
+    gangs_->unit_failed("g/gpu/" + gpu, "Xid 79", "fell off the bus", "g/7/1",
+                        [&](const Status& status) { written += status.has_value(); });
+  EXPECT_EQ(written, 2);
+}
+
 TEST_F(UnitFaults, TheGangBeginsAnewElsewhereWithoutARestartOfItsOwn) {
   auto link = join_gpus();
   const auto id = submit_on_gpu(0);
