@@ -168,7 +168,7 @@ int run(const CoordinatorConfig& config, const std::string& config_path) {
   metrics->reset();
   servers.clear();
   service.submissions.flush();
-  core.lifecycle.writes().flush_starts();
+  core.lifecycle.writes().flush_noted();
   core.progress.flush();
   backups.finish();  // it uses the host
   // Its threads call back into the core, which goes before it.

@@ -32,6 +32,7 @@ std::vector<std::vector<uint64_t>> missing_parents(const std::vector<Task>& acti
 }
 
 constexpr const char* kReckonings = "reckonings";
+constexpr const char* kLease = "lease_ms";
 
 Status restore_tasks(ClusterState& state) {
   auto& db = state.store.reader();
@@ -45,10 +46,11 @@ Status restore_tasks(ClusterState& state) {
   if (!active) return tl::unexpected(active.error());
   const auto depends_on = missing_parents(*active);
   // The old coordinator may have granted a lease of its own length just before it died.
-  auto old_lease_ms = records::setting(db, "lease_ms", state.settings.lease_ms);
+  auto old_lease_ms = records::setting(db, kLease, state.settings.lease_ms);
   if (!old_lease_ms) return tl::unexpected(old_lease_ms.error());
   const int64_t lease_end_ns =
       state.clock.boot_ns() + std::max(*old_lease_ms, state.settings.lease_ms) * 1'000'000;
+  if (*old_lease_ms > state.settings.lease_ms) state.old_leases_end_ns = lease_end_ns;
   if (auto adopting = records::setting(db, restored::kAdopting, 0); adopting && *adopting != 0)
     state.adopt_until_ns = lease_end_ns;
   for (size_t i = 0; i < active->size(); ++i) {
@@ -89,7 +91,14 @@ void ClusterState::keep_order() {
 void ClusterState::begin_reckoning(int64_t number) {
   if (settings.service_order == ServiceOrder::kArrival) return;
   reckoning = number;
-  store.write([number](Db& db) { return records::put_setting(db, kReckonings, number); }, nullptr);
+  owed.write(kReckonings,
+             [number](Db& db) { return records::put_setting(db, kReckonings, number); });
+}
+
+void ClusterState::note_lease() {
+  owed.write(kLease, [lease_ms = settings.lease_ms](Db& db) {
+    return records::put_setting(db, kLease, lease_ms);
+  });
 }
 
 Status restore(ClusterState& state) {
@@ -120,9 +129,7 @@ Status restore(ClusterState& state) {
   if (!units) return tl::unexpected(units.error());
   state.units.restore(*units);
   if (auto tasks = restore_tasks(state); !tasks) return tasks;
-  const int64_t lease_ms = state.settings.lease_ms;
-  state.store.write([lease_ms](Db& w) { return records::put_setting(w, "lease_ms", lease_ms); },
-                    nullptr);
+  if (state.old_leases_end_ns == 0) state.note_lease();
   return {};
 }
 

@@ -15,6 +15,7 @@
 #include "coordinator/core/gangs/unit_book.h"
 #include "coordinator/core/nodes/registry.h"
 #include "coordinator/core/outcomes/ending_attempts.h"
+#include "coordinator/core/owed_writes.h"
 #include "coordinator/core/queue/queue_load.h"
 #include "coordinator/core/queue/queue_order.h"
 #include "coordinator/core/queue/task_book.h"
@@ -62,10 +63,16 @@ struct CoreSettings {
       30'000;  // then others behind a gang wait with it, so that it gets room
 };
 
+// Of a node's row on disk, among the writes that are owed.
+inline std::string node_key(const std::string& node) {
+  return "node " + node;
+}
+
 struct ClusterState {
   CoreSettings settings;
   const Clock& clock;
   Store& store;
+  OwedWrites owed{store};
   Registry registry;
   Catalog catalog;
   TaskBook tasks;
@@ -77,7 +84,7 @@ struct ClusterState {
   // Removed datasets that a node may still hold, by node: they must go before a new one of that
   // name.
   std::map<std::string, std::set<std::string>> owed_drops;
-  std::set<std::string> leaving_nodes;  // whose removal is on its way to the disk
+  std::set<std::string> leaving_nodes;   // whose removal is on its way to the disk
   uint64_t last_task = 0;
   uint64_t last_submission = 0;
   QueueOrder order;
@@ -87,6 +94,7 @@ struct ClusterState {
   uint32_t attempts_above = 0;      // of tasks that were restored from a backup, see next_attempt()
   uint64_t restored_up_to = 0;      // tasks up to this one were restored from a backup
   int64_t adopt_until_ns = 0;       // boot time; until then nothing is dispatched, see adopting()
+  int64_t old_leases_end_ns = 0;    // boot time; 0: those of before last no longer than today's
 
   double place_s(const Task& task) const {
     constexpr double kFirst_s = 1e10;  // more than any time
@@ -115,6 +123,8 @@ struct ClusterState {
   }
   // Before the queue is looked at.
   void keep_order();
+  // For the next coordinator, which waits so long for nodes that this one has granted leases.
+  void note_lease();
   // Places of another reckoning cannot be compared with those that nodes were told.
   void begin_reckoning(int64_t number);
   void units_changed() {

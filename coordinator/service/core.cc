@@ -5,7 +5,6 @@
 #include <stdexcept>
 
 #include "coordinator/core/outcomes/told_task.h"
-#include "coordinator/store/backup.h"
 #include "coordinator/store/records.h"
 
 namespace tierpilot {
@@ -152,6 +151,7 @@ void Core::tick() {
   const int64_t now_ns = state.clock.boot_ns();
   if (now_ns >= next_retry_ns_) {
     next_retry_ns_ = now_ns + kRetryNs;
+    state.owed.retry();
     lifecycle.writes().retry();
     oversight.retry();
     gangs.policies().oversight().retry();
@@ -162,11 +162,7 @@ void Core::tick() {
   }
   history.tick();
   progress.tick();
-  if (state.adopt_until_ns != 0 && !state.adopting()) {
-    state.adopt_until_ns = 0;
-    state.store.write([](Db& db) { return records::put_setting(db, restored::kAdopting, 0); },
-                      nullptr);
-  }
+  lifecycle.end_adopting();
   if (version_interval_ns_ > 0 && now_ns >= next_versions_ns_) keep_versions("at its time");
   dispatcher.pump();
 }

@@ -103,7 +103,7 @@ void Coordinator::kill(Disk::End how, int64_t down_ns) {
 
 void Coordinator::stop(int64_t down_ns) {
   if (!up()) return;
-  core_->lifecycle.writes().flush_starts();
+  core_->lifecycle.writes().flush_noted();
   life_->alive = false;
   while (!at_.disk.dead() && store_->commit_next()) {
   }

@@ -90,11 +90,11 @@ Result<Membership::Ticket> Membership::join(
         nullptr);
   node.link = std::move(link);
   node.lease_end_ns = now_ns + state_.settings.lease_ms * 1'000'000;
-  state_.store.write(
-      [name = facts.name, slot = node.slot, instance = facts.instance](Db& db) {
-        return records::put_node(db, name, {slot, instance});
-      },
-      nullptr);
+  // Without it, a later coordinator would take the node for another instance.
+  state_.owed.write(node_key(facts.name),
+                    [name = facts.name, slot = node.slot, instance = facts.instance](Db& db) {
+                      return records::put_node(db, name, {slot, instance});
+                    });
   state_.catalog.forget_node(facts.name);
   node.has_told_all = replicas.size() < kReplicasInRegistration;
   const auto owed = ask_for_owed_drops(node, replicas);
@@ -256,6 +256,10 @@ void Membership::replica_changed(const std::string& node, const std::string& dat
 
 void Membership::expire() {
   const int64_t now_ns = state_.clock.boot_ns();
+  if (state_.old_leases_end_ns != 0 && now_ns >= state_.old_leases_end_ns) {
+    state_.old_leases_end_ns = 0;
+    state_.note_lease();
+  }
   for (auto& [name, node] : state_.registry.all()) {
     if (node.health.tick(now_ns)) {
       state_.registry.look_anew();

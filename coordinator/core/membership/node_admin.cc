@@ -118,6 +118,7 @@ Status NodeAdmin::removable(const std::string& name) const {
 void NodeAdmin::remove(const std::string& node, const std::string& who, Done done) {
   if (auto ok = removable(node); !ok) return done(std::move(ok));
   state_.leaving_nodes.insert(node);
+  state_.owed.forget(node_key(node));
   state_.store.write(
       [node](Db& db) -> Status {
         if (auto removed = records::remove_units(db, node); !removed) return removed;

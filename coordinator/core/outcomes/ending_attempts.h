@@ -23,6 +23,7 @@ class EndingAttempts {
   bool over(const std::string& node, AttemptId attempt) {
     return erase_if([&](const auto& one) { return one == std::pair(node, attempt); }) > 0;
   }
+  bool empty() const { return by_task_.empty(); }
   // Nothing of them runs on the node any more, or it has just said what does.
   void forget_node(const std::string& node) {
     erase_if([&](const auto& one) { return one.first == node; });

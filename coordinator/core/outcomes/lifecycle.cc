@@ -70,16 +70,16 @@ void Lifecycle::started(const std::string& node, AttemptId attempt, int32_t pid,
     note(state_, node, "trusted again", "a task has started there");
   }
   state_.units_changed();
-  writes_.note_start(task->id);
+  writes_.note(task->id);
   if (task->spec.is_elastic() || task->spec.is_shared()) hooks_.job_started(*task);
   if (task->rank) hooks_.rank_started(*task);
-  writes_.write_starts();
+  writes_.write_noted();
 }
 
 void Lifecycle::gang_started(Task& gang) {
   gang.state = TaskState::kRunning;
   gang.started_ms = state_.clock.wall_ms();
-  writes_.note_start(gang.id);
+  writes_.note(gang.id);
 }
 
 void Lifecycle::served(const std::string& node, AttemptId attempt, const ServedData& data) {
@@ -268,7 +268,7 @@ void Lifecycle::conclude(Task& task, Verdict verdict, Durable durable,
 void Lifecycle::cancel(uint64_t id, Durable done) {
   auto* task = state_.tasks.find(id);
   if (!task) return call(done, {});
-  if (is_ended(task->state)) return writes_.write_end(*task, std::move(done));
+  if (is_ended(task->state)) return writes_.write_ends(std::move(done));
   if (task->rank) return cancel(task->rank->gang, std::move(done));
   if (task->state == TaskState::kWaiting || task->state == TaskState::kQueued)
     return finish(*task, {Fate::kCancelled, "cancelled"}, std::move(done));

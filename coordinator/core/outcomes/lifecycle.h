@@ -66,6 +66,10 @@ class Lifecycle {
   // next try because that seemed lost, need not be tried again.
   void found(const std::string& node, const DatasetVersion& what);
 
+  // Now and then: a later coordinator need not adopt any more, once what was found is on disk, and
+  // nothing runs that is to end before others begin.
+  void end_adopting();
+
   // All its ranks run.
   void gang_started(Task& gang);
   // Nothing of it runs any more, of a gang no rank: what becomes of it. Ranks end with their gang,

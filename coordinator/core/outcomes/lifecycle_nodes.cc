@@ -4,6 +4,8 @@
 #include "base/log.h"
 #include "coordinator/core/nodes/node_events.h"
 #include "coordinator/core/outcomes/lifecycle.h"
+#include "coordinator/store/backup.h"
+#include "coordinator/store/records.h"
 
 namespace tierpilot {
 void Lifecycle::reconcile(NodeRecord& node, const std::set<AttemptId>& live, bool same) {
@@ -33,6 +35,7 @@ void Lifecycle::reconcile(NodeRecord& node, const std::set<AttemptId>& live, boo
       state_.ending.add(placed_as(*task), node.facts.name, attempt);
     node.link->cancel(attempt, "superseded");
   }
+  writes_.write_noted();
 }
 
 bool Lifecycle::adopt(NodeRecord& node, AttemptId attempt) {
@@ -55,8 +58,17 @@ bool Lifecycle::adopt(NodeRecord& node, AttemptId attempt) {
   state_.catalog.lock_writes(*task);
   spdlog::info("task {}: attempt {} on node '{}' is adopted", task->id, attempt.attempt,
                node.facts.name);
-  writes_.write({task->id}, {}, nullptr);
+  writes_.note_adopted(*task);
   return true;
+}
+
+void Lifecycle::end_adopting() {
+  if (state_.adopt_until_ns == 0 || state_.adopting() || !state_.ending.empty() ||
+      writes_.has_unwritten_adoption())
+    return;
+  state_.adopt_until_ns = 0;
+  state_.owed.write(restored::kAdopting,
+                    [](Db& db) { return records::put_setting(db, restored::kAdopting, 0); });
 }
 
 void Lifecycle::give_up(NodeRecord& node, const std::string& why) {

@@ -1,6 +1,7 @@
 #include "coordinator/core/outcomes/task_writes.h"
 
 #include <memory>
+#include <utility>
 
 #include "coordinator/store/records.h"
 
@@ -16,28 +17,37 @@ bool is_over(const Task& task) {
 
 }  // namespace
 
-void TaskWrites::write_starts() {
-  if (!writing_starts_) write_next_starts();
+void TaskWrites::note_adopted(const Task& task) {
+  note(task.id);
+  adopted_[task.id] = task.attempt;
 }
 
-void TaskWrites::write_next_starts() {
-  writing_starts_ = !starts_.empty();
-  if (writing_starts_)
-    write({starts_.begin(), starts_.end()}, {}, [this](Status) { write_next_starts(); });
+void TaskWrites::write_noted() {
+  if (!writing_noted_) write_next_noted();
 }
 
-void TaskWrites::flush_starts() {
-  if (!starts_.empty()) write({starts_.begin(), starts_.end()}, {}, [](Status) {});
+void TaskWrites::write_next_noted() {
+  writing_noted_ = !noted_.empty();
+  if (!writing_noted_) return;
+  write({noted_.begin(), noted_.end()}, {}, [this](const Status& status) {
+    writing_noted_ = false;
+    if (status) write_noted();  // else retry() does
+  });
+}
+
+void TaskWrites::flush_noted() {
+  if (!noted_.empty()) write({noted_.begin(), noted_.end()}, {}, nullptr);
 }
 
 void TaskWrites::write(std::vector<uint64_t> changed, std::vector<Dataset> datasets,
                        Durable durable) {
   auto copies = std::make_shared<std::vector<Task>>();
   const auto published = std::make_shared<const std::vector<Dataset>>(std::move(datasets));
+  std::vector<uint64_t> noted;
   for (const uint64_t id : changed) {
     const auto& task = *state_.tasks.find(id);
     copies->push_back(task);
-    starts_.erase(id);
+    if (noted_.erase(id) > 0) noted.push_back(id);
     if (is_over(task)) unwritten_.add(task);
   }
   state_.store.write(
@@ -48,24 +58,61 @@ void TaskWrites::write(std::vector<uint64_t> changed, std::vector<Dataset> datas
           if (auto put = records::put_dataset(db, dataset); !put) return put;
         return {};
       },
-      [this, copies, published, durable = std::move(durable)](Status status) {
+      [this, copies, published, noted = std::move(noted),
+       durable = std::move(durable)](Status status) {
         if (status) publication_.durable(*published);
         for (const auto& task : *copies)
           if (status) written(task);
+        for (const uint64_t id : noted)
+          if (!status) note_again(id);
         if (durable) durable(std::move(status));
       });
 }
 
-void TaskWrites::write_end(const Task& task, Durable durable) {
-  std::vector<Dataset> datasets;  // the first write may have failed
-  if (task.exit)
-    for (const auto& written : task.exit->written)
-      if (const auto* entry = state_.catalog.find(written.dataset))
-        datasets.push_back(entry->dataset);
-  write({task.id}, std::move(datasets), std::move(durable));
+void TaskWrites::note_again(uint64_t id) {
+  const auto* task = state_.tasks.find(id);
+  if (task && !is_ended(task->state) && !unwritten_.has(id)) note(id);
+}
+
+void TaskWrites::write_ends(Durable durable) {
+  end_waits_.push_back(std::move(durable));
+  if (!writing_ends_) write_next_ends();
+}
+
+void TaskWrites::write_next_ends() {
+  auto tasks = unwritten_.tasks();
+  // Placed anew, a gang without its ranks would be one that has none left.
+  std::erase_if(tasks, [this](uint64_t id) {
+    const auto& task = *state_.tasks.find(id);
+    return task.spec.is_gang() && !is_over(task);
+  });
+  writing_ends_ = !tasks.empty() || !end_waits_.empty();
+  if (!writing_ends_) return;
+  auto datasets = published_by(tasks);
+  write(std::move(tasks), std::move(datasets),
+        [this, waits = std::exchange(end_waits_, {})](const Status& status) {
+          writing_ends_ = false;
+          for (const auto& wait : waits)
+            if (wait) wait(status);
+          if (!end_waits_.empty() && !writing_ends_) write_next_ends();
+        });
+}
+
+std::vector<Dataset> TaskWrites::published_by(const std::vector<uint64_t>& tasks) const {
+  std::set<std::string> names;
+  for (const uint64_t id : tasks)
+    if (const auto& task = *state_.tasks.find(id); task.exit)
+      for (const auto& written : task.exit->written) names.insert(written.dataset);
+  std::vector<Dataset> datasets;
+  for (const auto& name : names)
+    if (const auto* entry = state_.catalog.find(name)) datasets.push_back(entry->dataset);
+  return datasets;
 }
 
 void TaskWrites::written(const Task& task) {
+  if (const auto adopted = adopted_.find(task.id);
+      adopted != adopted_.end() && adopted->second <= task.attempt)
+    adopted_.erase(adopted);
   const auto held = unwritten_.written(task);
   if (!held) return;
   // The task may have been placed anew meanwhile: that attempt goes on.
@@ -84,11 +131,8 @@ void TaskWrites::release(const std::string& name, AttemptId attempt) {
 }
 
 void TaskWrites::retry() {
-  auto tasks = unwritten_.tasks();
-  if (tasks.empty()) return;
-  std::vector<Dataset> datasets;
-  for (const auto& [name, entry] : state_.catalog.all()) datasets.push_back(entry.dataset);
-  write(std::move(tasks), std::move(datasets), nullptr);
+  write_noted();
+  if (!writing_ends_) write_next_ends();
 }
 
 }  // namespace tierpilot

@@ -141,6 +141,8 @@ void ShareKeeper::preempt(uint64_t id, uint64_t for_task, const std::string& rea
                                         .reason = "preempted: " + reason,
                                         .for_task = for_task};
   if (task->share) ++task->share->preemptions;
+  lifecycle_.writes().note(id);
+  lifecycle_.writes().write_noted();
   ++preemptions_;
   checkpoints_.ask(id, reason);
   end_if_saved(id, found->second);
@@ -162,7 +164,9 @@ void ShareKeeper::let_go(uint64_t task) {
     --preemptions_;
     if (auto* kept = state_.tasks.find(id); kept && kept->share && kept->share->preemptions > 0)
       --kept->share->preemptions;
+    lifecycle_.writes().note(id);
   }
+  lifecycle_.writes().write_noted();
 }
 
 bool ShareKeeper::takes_checkpoints(uint64_t id, const Holder& holder) const {

@@ -166,18 +166,19 @@ Status ShareKeeper::check_promise(TaskSpec& spec, const std::string& who, sharin
 }
 
 void ShareKeeper::move_promises(int64_t step_ms) {
-  std::vector<uint64_t> moved;
+  size_t moved = 0;
   for (const auto& [id, known] : state_.tasks.all()) {
     if (known.spec.share.promise_ms == 0 || is_ended(known.state)) continue;
     auto& task = *state_.tasks.find(id);
     task.submitted_ms += step_ms;
     if (task.started_ms > 0) task.started_ms += step_ms;
-    moved.push_back(id);
+    lifecycle_.writes().note(id);
+    ++moved;
   }
-  if (moved.empty()) return;
+  if (moved == 0) return;
   spdlog::warn("the clock was set by {} s: promises of {} tasks are due as long from now as before",
-               step_ms / 1000, moved.size());
-  lifecycle_.writes().write(std::move(moved), {}, [](Status) {});
+               step_ms / 1000, moved);
+  lifecycle_.writes().write_noted();
 }
 
 void ShareKeeper::review_trials(sharing::LiveUnit unit) {

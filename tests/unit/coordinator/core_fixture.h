@@ -214,6 +214,15 @@ class CoreTest : public ::testing::Test {
     flush();
   }
 
+  // While it is full, nothing of tasks, nodes and settings is written.
+  void set_disk_full(bool full);
+  // What could not be written is tried once more, as it is every second.
+  void retry() {
+    state_->owed.retry();
+    lifecycle_->writes().retry();
+    flush();
+  }
+
   std::shared_ptr<FakeNode> join(const std::string& name, uint64_t instance = 7,
                                  std::set<AttemptId> live = {}) {
     auto link = std::make_shared<FakeNode>();
@@ -248,6 +257,13 @@ class CoreTest : public ::testing::Test {
       task.data_versions[use.dataset] = state_->catalog.find(use.dataset)->dataset.version;
     store_->write([copy = task](Db& db) { return records_put(db, copy); }, nullptr);
     return {id, task.attempt};
+  }
+
+  Status cancel(uint64_t id) {
+    std::optional<Status> durable;
+    lifecycle_->cancel(id, [&](Status status) { durable = std::move(status); });
+    EXPECT_TRUE(posts_.run_until([&] { return durable.has_value(); }));
+    return *durable;
   }
 
   Status exit(const std::string& node, AttemptId attempt, TaskExit how) {

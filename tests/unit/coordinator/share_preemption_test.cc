@@ -35,6 +35,37 @@ TEST_F(ShareKeeperTest, WhoIsPreemptedIsQueuedAgainWithoutACountedTry) {
   EXPECT_EQ(task(best_effort).attempt, 2u);
 }
 
+TEST_F(ShareKeeperTest, APreemptionIsCountedAlsoAfterARestart) {
+  keeper_.reset();
+  make_keeper("share-published");
+  const auto best_effort = accept(shared("b", 800));
+  pump();
+  const auto sensitive = accept(ShareKeeperTest::sensitive("a", 700));
+  pump();
+  flush();
+  EXPECT_EQ(stored(best_effort)->share->preemptions, 1u);
+  restart_coordinator();
+  EXPECT_EQ(task(best_effort).share->preemptions, 1u);
+  EXPECT_EQ(task(sensitive).state, TaskState::kQueued);
+}
+
+// Nobody needs it any more.
+TEST_F(ShareKeeperTest, APreemptionThatIsTakenBackIsNotCounted) {
+  keeper_.reset();
+  make_keeper("share-published");
+  const auto best_effort = accept(shared("b", 800));
+  pump();
+  say_takes_checkpoints(best_effort);
+  const auto sensitive = accept(ShareKeeperTest::sensitive("a", 700));
+  pump();
+  flush();
+  EXPECT_EQ(stored(best_effort)->share->preemptions, 1u);
+  EXPECT_TRUE(cancel(sensitive));
+  pass(1);
+  flush();
+  EXPECT_EQ(stored(best_effort)->share->preemptions, 0u);
+}
+
 // It would save when asked to, and has not yet.
 TEST_F(ShareKeeperTest, WhoTakesCheckpointsHasItsGraceForTheFirst) {
   keeper_.reset();

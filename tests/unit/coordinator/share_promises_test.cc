@@ -282,5 +282,19 @@ TEST_F(SharePromisesTest, APromiseIsDueWhenItWasWhoeverSetsTheClock) {
   }
 }
 
+TEST_F(SharePromisesTest, ASetClockIsNotForgottenForAFullDisk) {
+  const auto id = accept(promised("p", 400, 60, 200));
+  pump();
+  pass(10);
+  const auto left_s = keeper_->share_of(id)->promise_left_s;
+  set_disk_full(true);
+  clock_.step_wall_ms(3'600'000);
+  pass(1);
+  set_disk_full(false);
+  retry();
+  restart_coordinator();
+  EXPECT_NEAR(*keeper_->share_of(id)->promise_left_s, *left_s - 1, 0.01);
+}
+
 }  // namespace
 }  // namespace tierpilot::testing
