@@ -129,7 +129,7 @@ Status begin_epoch(Db& db, int64_t now_ms) {
       std::max({seconds * kIdsPerSecond, *before + 1, static_cast<int64_t>(*last) + 1});
   for (const auto& [key, value] :
        {std::pair(restored::kIdsAbove, ids),
-        std::pair(restored::kAttemptsAbove, std::max(seconds / 60, *attempts + 1'000)),
+        std::pair(restored::kAttemptsAbove, std::max(seconds, *attempts + 1'000)),
         std::pair(restored::kAdopting, int64_t{1})})
     if (auto put = records::put_setting(db, key, value); !put) return put;
   return {};

@@ -310,11 +310,12 @@ Verdict GangLife::judge_try(Task& gang, const Try& last) {
     elsewhere = blame_units(gang, *cause);
   }
   if (verdict.fate == Fate::kAgain) {
-    const uint32_t tries = counted_tries(gang);
+    const uint32_t tries = counted_tries(gang), most = state_.max_attempts(gang);
     if (verdict.node_lost && may_forgive(gang)) verdict.counts = false;
-    if (!verdict.counts || tries < state_.settings.max_attempts) return verdict;
+    if (!verdict.counts || tries < most) return verdict;
+    const uint32_t of = state_.settings.max_attempts;  // without those above which a restore counts
     return {Fate::kFailed,
-            fmt::format("{} (try {} of {})", verdict.reason, tries, state_.settings.max_attempts)};
+            fmt::format("{} (try {} of {})", verdict.reason, tries - (most - of), of)};
   }
   const uint32_t most = gang.spec.gang.max_restarts;
   if (elsewhere && gang.restarts < most)

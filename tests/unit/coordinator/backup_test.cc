@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "coordinator/core/outcomes/task_end.h"
 #include "coordinator/store/records.h"
 #include "gangs/gang_fixture.h"
 
@@ -76,6 +77,18 @@ TEST_F(Backup, IdsAreNotGivenTwiceByTwoRestoresOfOneBackup) {
     last += 1;
   }
   EXPECT_LT(last, uint64_t{1} << 47) << "decisions are found by 47 bits of it";
+}
+
+TEST_F(Backup, AttemptsAreNotGivenTwiceByTwoRestoresOfOneBackup) {
+  ASSERT_TRUE(submit({spec()}));
+  ASSERT_TRUE(write_backup(directory_, file()));
+  uint32_t last = 0;
+  for (int restore = 0; restore < 2; ++restore) {
+    clock_.advance_ns(1'000'000'000);
+    lose_and_restore();
+    EXPECT_GT(state_->next_attempt(*state_->tasks.find(1)), last);
+    last = state_->next_attempt(*state_->tasks.find(1));
+  }
 }
 
 TEST_F(Backup, WhatRunsIsAdoptedAndNothingElseBegins) {
@@ -175,7 +188,48 @@ TEST_F(Backup, OtherFilesAreRefused) {
   expect_refused(file(), "a file named");
 }
 
-class GangsAfterARestore : public Gangs {};
+class GangsAfterARestore : public Gangs {
+ protected:
+  void restore_backup_taken() {
+    dispatcher_.reset();
+    close();
+    const auto lost = directory_;
+    directory_ += "-restored";
+    std::filesystem::remove_all(directory_);
+    ASSERT_TRUE(restore_backup(lost / "backup", directory_, clock_.wall_ms()));
+    std::filesystem::remove_all(lost);
+    again();
+  }
+  // Its first rank's warden is killed.
+  void lose_try(uint64_t gang) {
+    place();
+    ASSERT_EQ(task(gang).state, TaskState::kAssigned) << task(gang).reason;
+    start_all(gang);
+    TaskExit lost;
+    lost.how = TaskEnd::kLost;
+    lost.reason = "its warden was killed";
+    end(gang, 0, lost);
+    end_cancelled(gang);
+  }
+};
+
+TEST_F(GangsAfterARestore, HaveAsManyTriesAsOthers) {
+  settings_.max_attempts = 2;
+  again();
+  const uint64_t gang = submit_gang(2);
+  ASSERT_TRUE(write_backup(directory_, directory_ / "backup"));
+  restore_backup_taken();
+  pass(settings_.lease_ms + 1);
+  join("n");
+  while (may_forgive(task(gang))) state_->tasks.find(gang)->forgiven++;
+  state_->tasks.find(gang)->attempt = state_->attempts_above + task(gang).forgiven;
+  lose_try(gang);
+  EXPECT_EQ(task(gang).state, TaskState::kQueued) << task(gang).reason;
+  lose_try(gang);
+  flush();
+  EXPECT_EQ(stored(gang)->state, TaskState::kFailed);
+  EXPECT_THAT(stored(gang)->reason, HasSubstr("(try 2 of 2)"));
+}
 
 // Its ranks go on where the backup does not know of them, for as long as it takes to end them.
 TEST_F(GangsAfterARestore, AreBegunOnceNothingIsLeftOfWhatTheBackupDoesNotKnow) {
@@ -188,14 +242,7 @@ TEST_F(GangsAfterARestore, AreBegunOnceNothingIsLeftOfWhatTheBackupDoesNotKnow) 
   const std::set<AttemptId> on_n(n->started.begin(), n->started.end());
   const std::set<AttemptId> on_m(m->started.begin(), m->started.end());
 
-  dispatcher_.reset();
-  close();
-  const auto lost = directory_;
-  directory_ += "-restored";
-  std::filesystem::remove_all(directory_);
-  ASSERT_TRUE(restore_backup(lost / "backup", directory_, clock_.wall_ms()));
-  std::filesystem::remove_all(lost);
-  again();
+  restore_backup_taken();
   n = join("n", 7, on_n);
   m = join("m", 7, on_m);
   EXPECT_EQ(n->cancelled.size() + m->cancelled.size(), 4u);
@@ -212,6 +259,60 @@ TEST_F(GangsAfterARestore, AreBegunOnceNothingIsLeftOfWhatTheBackupDoesNotKnow) 
   for (const auto attempt : on_m) EXPECT_TRUE(exit("m", attempt, cancelled));
   place();
   EXPECT_EQ(n->started.size() + m->started.size(), 4u);
+}
+
+TEST_F(GangsAfterARestore, AreNotBegunEarlierWhereTheCoordinatorIsRestarted) {
+  const uint64_t gang = submit_gang(1);
+  const AttemptId before{gang + 1, 1};
+  ASSERT_TRUE(write_backup(directory_, directory_ / "backup"));
+  restore_backup_taken();
+  join("n", 8, {before});
+  for (int64_t ms = 0; ms <= settings_.lease_ms; ms += 1000) {
+    pass(1000);
+    EXPECT_TRUE(membership_->renew(tickets_["n"]));
+    lifecycle_->end_adopting();
+  }
+  flush();
+  again();
+  const auto m = join("m");
+  place();
+  EXPECT_THAT(m->started, IsEmpty())
+      << "its node has not come back, and not said that it has ended";
+  join("n", 8, {before});
+  TaskExit cancelled;
+  cancelled.how = TaskEnd::kCancelled;
+  EXPECT_TRUE(exit("n", before, cancelled));
+  pass(settings_.lease_ms + 1);
+  lifecycle_->end_adopting();
+  flush();
+  again();
+  EXPECT_FALSE(state_->adopting());
+}
+
+TEST_F(GangsAfterARestore, WhatIsAdoptedWhileTheDiskIsFullStaysAdopted) {
+  const auto id = submit({spec()})->first_task;
+  ASSERT_TRUE(write_backup(directory_, directory_ / "backup"));
+  restore_backup_taken();
+  set_disk_full(true);
+  join("n", 8, {{id, 5}});
+  flush();
+  pass(settings_.lease_ms + 1);
+  lifecycle_->end_adopting();
+  set_disk_full(false);
+  again();
+  EXPECT_TRUE(state_->adopting()) << "it is not on disk yet";
+  set_disk_full(true);
+  join("n", 8, {{id, 5}});
+  flush();
+  set_disk_full(false);
+  retry();
+  pass(settings_.lease_ms + 1);
+  lifecycle_->end_adopting();
+  flush();
+  again();
+  EXPECT_FALSE(state_->adopting());
+  EXPECT_EQ(task(id).attempt, 5u);
+  EXPECT_EQ(task(id).node, "n");
 }
 
 }  // namespace
