@@ -85,6 +85,7 @@ struct ClusterState {
   // name.
   std::map<std::string, std::set<std::string>> owed_drops;
   std::set<std::string> leaving_nodes;   // whose removal is on its way to the disk
+  std::multiset<std::string> coming_to;  // nodes that tasks on their way to the disk are bound to
   uint64_t last_task = 0;
   uint64_t last_submission = 0;
   QueueOrder order;

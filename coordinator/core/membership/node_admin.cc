@@ -106,6 +106,9 @@ Status NodeAdmin::removable(const std::string& name) const {
     if (task.spec.node == name)
       return fail(ErrorCode::kConflict,
                   fmt::format("node '{}': task {} is bound to it: cancel it first", name, id));
+  if (state_.coming_to.contains(name))
+    return fail(ErrorCode::kConflict,
+                fmt::format("node '{}': a task that is just being submitted is bound to it", name));
   for (const auto& [dataset, entry] : state_.catalog.all())
     if (entry.dataset.home == name)
       return fail(ErrorCode::kConflict,

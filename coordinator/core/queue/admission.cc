@@ -20,6 +20,8 @@ namespace {
 
 constexpr size_t kMaxCommandBytes = 128 * 1024;  // what one execve argument may hold
 constexpr uint32_t kMaxUnits = 1'000'000;
+// Of times from now on: clocks count in nanoseconds.
+constexpr int64_t kLongest_ms = int64_t{3650} * 24 * 3600 * 1000;
 
 std::string label(const TaskSpec& spec, size_t index) {
   return spec.name.empty() ? fmt::format("task #{}", index + 1)
@@ -108,6 +110,7 @@ Status check_training_goal(const TaskSpec& spec, const std::string& who) {
     return refuse("the name of the measure must be text of at most 64 bytes");
   if (!std::isfinite(goal.goal)) return refuse("the goal must be a finite number");
   if (goal.deadline_ms < 0) return refuse("the deadline must not be in the past");
+  if (goal.deadline_ms > kLongest_ms) return refuse("the deadline must be at most ten years away");
   if (goal.deadline_ms == 0 && goal.goal != 0)
     return refuse("a goal needs the deadline by which it is to be reached");
   return {};
@@ -141,7 +144,7 @@ Status check_gang(const TaskSpec& spec, const std::string& who, const Registry& 
   const auto refuse = [&](std::string why) {
     return fail(ErrorCode::kInvalid, who + ": " + std::move(why));
   };
-  if (std::abs(spec.priority) > kMostPriority)
+  if (spec.priority < -kMostPriority || spec.priority > kMostPriority)
     return refuse(fmt::format("the priority must be from {} to {}", -kMostPriority, kMostPriority));
   if (!spec.is_gang()) return {};
   const auto& gang = spec.gang;
@@ -161,6 +164,8 @@ Status check_gang(const TaskSpec& spec, const std::string& who, const Registry& 
         fmt::format("{} ranks are less than the least that a node may get, {}", gang.ranks, least));
   if (gang.estimate_ms < 0 || gang.start_within_ms < 0)
     return refuse("the estimate and the time to start must not be negative");
+  if (gang.start_within_ms > kLongest_ms)
+    return refuse("the time to start must be at most ten years");
   if (!spec.node.empty())
     return refuse("a gang is not bound to a node: use ranks per node to keep it together");
   for (const auto& use : spec.datasets)
@@ -293,7 +298,7 @@ Status refuse_cycle(const std::vector<TaskSpec>& specs, const Dependencies& depe
 }  // namespace
 
 Result<Dependencies> admit(const std::vector<TaskSpec>& specs, const Catalog& catalog,
-                           const Registry& registry) {
+                           const Registry& registry, const std::set<std::string>& leaving) {
   if (specs.empty()) return fail(ErrorCode::kInvalid, "submit: there is no task in it");
   if (specs.size() > kMaxTasksPerSubmit)
     return fail(ErrorCode::kInvalid, fmt::format("submit: {} tasks, at most {} are taken at once",
@@ -306,6 +311,9 @@ Result<Dependencies> admit(const std::vector<TaskSpec>& specs, const Catalog& ca
     if (auto ok = check_training_goal(specs[i], who); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_memory_tier(specs[i], who); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_datasets(specs[i], who, catalog); !ok) return tl::unexpected(ok.error());
+    if (leaving.contains(specs[i].node))
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("{}: node '{}' is just being removed", who, specs[i].node));
     if (auto ok = check_fits(specs[i], who, catalog, registry); !ok)
       return tl::unexpected(ok.error());
     if (auto ok = check_share(specs[i], who, registry); !ok) return tl::unexpected(ok.error());

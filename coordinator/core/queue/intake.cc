@@ -78,7 +78,7 @@ void Intake::submit(const std::string& user, const std::string& request_id,
     if ((*before)->digest != digest) return answer(other_content(request_id));
     return answer(**before);
   }
-  auto depends_on = admit(specs, state_.catalog, state_.registry);
+  auto depends_on = admit(specs, state_.catalog, state_.registry, state_.leaving_nodes);
   if (!depends_on) return answer(tl::unexpected(depends_on.error()));
   const auto& limits = state_.settings.queue_limits;
   if (auto room = state_.load.room_for(limits, user, load_of(specs)); !room)
@@ -89,8 +89,10 @@ void Intake::submit(const std::string& user, const std::string& request_id,
 
   auto tasks = number(user, std::move(specs), *depends_on);
   const SubmitReceipt receipt{state_.last_submission, tasks.front().id, depends_on->size(), digest};
-  // A dataset must not be removed between this check and the commit.
+  // A dataset or a node must not be removed between this check and the commit.
   for (const auto& task : tasks) state_.catalog.add_user(task);
+  for (const auto& task : tasks)
+    if (!task.spec.node.empty()) state_.coming_to.insert(task.spec.node);
   auto& pending = pending_[request_id] = {digest, {}, {}};
   pending.waiting.push_back(std::move(answer));
   for (const auto& task : tasks)
@@ -142,6 +144,7 @@ void Intake::committed(const std::string& request_id, const SubmitReceipt& recei
                        const Status& status) {
   auto waiting = std::move(pending_[request_id].waiting);
   pending_.erase(request_id);
+  for (const auto& task : tasks) state_.coming_to.extract(task.spec.node);
   if (!status) {
     for (const auto& task : tasks) {
       state_.catalog.remove_user(task);

@@ -184,6 +184,25 @@ TEST_F(Admission, RefusesPromisesThatNobodyCouldMean) {
   }
 }
 
+TEST_F(Admission, RefusesTimesThatNobodyCouldMean) {
+  constexpr int64_t kTenYears_ms = int64_t{3650} * 86'400'000;
+  auto gang = spec();
+  gang.gang.ranks = 2;
+  auto elastic = spec();
+  elastic.max_units = 2;
+  const auto set = [&](int64_t ms) {
+    gang.gang.start_within_ms = ms;
+    elastic.training_goal.deadline_ms = ms;
+  };
+  set(kTenYears_ms);
+  for (const auto& task : {gang, elastic}) EXPECT_TRUE(admit({task}, catalog_, registry_));
+  for (const int64_t ms : {kTenYears_ms + 1, INT64_MAX}) {
+    set(ms);
+    for (const auto& task : {gang, elastic})
+      EXPECT_THAT(refused({task}).message, HasSubstr("ten years")) << ms;
+  }
+}
+
 TEST_F(Admission, RefusesAShareThatIsOfNoUse) {
   auto task = spec();
   task.share = {.wanted = true, .milli = 100};
@@ -279,6 +298,11 @@ TEST_F(Admission, RefusesNumbersThatAreNone) {
   task = spec();
   task.time_limit_ms = -5;
   EXPECT_THAT(refused({task}).message, HasSubstr("time limit"));
+  for (const int32_t priority : {-1001, 1001, INT32_MIN, INT32_MAX}) {
+    task = spec();
+    task.priority = priority;
+    EXPECT_THAT(refused({task}).message, HasSubstr("from -1000 to 1000")) << priority;
+  }
   task = spec();
   task.env = {{"A=B", "c"}};
   EXPECT_THAT(refused({task}).message, HasSubstr("environment variable"));

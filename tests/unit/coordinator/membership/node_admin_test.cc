@@ -167,6 +167,55 @@ TEST_F(NodeAdminTest, ANodeDoesNotJoinWhileItsRemovalIsWritten) {
   join("a", 8);
 }
 
+TEST_F(NodeAdminTest, ATaskIsNotTakenForANodeWhileItsRemovalIsWritten) {
+  join("a");
+  clock_.advance_ns(settings_.lease_ms * 1'000'000 + 1);
+  membership_->expire();
+  auto bound = spec();
+  bound.node = "a";
+  hold_disk();
+  std::optional<Status> removed;
+  admin().remove("a", "tester", [&](Status told) { removed = std::move(told); });
+  std::optional<Result<SubmitReceipt>> answer;
+  intake_->submit("tester", "r", {bound}, [&](auto result) { answer = std::move(result); });
+  release_disk();
+  EXPECT_TRUE(removed && *removed);
+  ASSERT_TRUE(answer && !*answer);
+  EXPECT_THAT(answer->error().message, HasSubstr("just being removed"));
+}
+
+TEST_F(NodeAdminTest, ANodeIsNotRemovedWhileATaskThatIsBoundToItIsWritten) {
+  join("a");
+  clock_.advance_ns(settings_.lease_ms * 1'000'000 + 1);
+  membership_->expire();
+  auto bound = spec();
+  bound.node = "a";
+  hold_disk();
+  std::optional<Result<SubmitReceipt>> answer;
+  intake_->submit("tester", "r", {bound}, [&](auto result) { answer = std::move(result); });
+  std::optional<Status> removed;
+  admin().remove("a", "tester", [&](Status told) { removed = std::move(told); });
+  release_disk();
+  EXPECT_TRUE(answer && *answer);
+  ASSERT_TRUE(removed && !*removed);
+  EXPECT_THAT(removed->error().message, HasSubstr("is bound to it"));
+  EXPECT_TRUE(cancel((*answer)->first_task));
+  EXPECT_TRUE(remove("a"));
+}
+
+TEST_F(NodeAdminTest, ANodeThatWasRemovedDoesNotComeBackWithALateWrite) {
+  set_disk_full(true);
+  join("a");
+  flush();
+  clock_.advance_ns(settings_.lease_ms * 1'000'000 + 1);
+  membership_->expire();
+  EXPECT_TRUE(remove("a"));
+  set_disk_full(false);
+  retry();
+  restart_all();
+  EXPECT_THAT(state_->registry.slots().names(), ::testing::IsEmpty());
+}
+
 TEST_F(NodeAdminTest, StoresOfFormat4AreConverted) {
   const auto id = submit({spec()})->first_task;
   store_->write(
