@@ -14,6 +14,7 @@ namespace tierpilot {
 namespace {
 
 constexpr size_t kMostLookedAt = 256;  // closely, of those that wait for units of an engine
+constexpr size_t kMostPlans = 1024;    // in a large cluster one takes up to half a millisecond
 constexpr int64_t kLongestLook_ns = 50'000'000;
 constexpr int64_t kShortLook_ns = 2'000'000;  // after which nothing rests
 constexpr int64_t kRestPerLook = 3;           // so long a rest as so many looks
@@ -62,7 +63,7 @@ void ShareKeeper::look_through_queue(Units& now) {
   RefusedAlike refused([this](const TaskSpec& spec) {
     return forecasts_.knows(spec) || slow_downs_.knows(spec.name);
   });
-  sharing::PromisesAhead ahead(*policy_);
+  sharing::PromisesAhead ahead(*policy_, kMostPlans);
   uint64_t go_on_with = 0;
   for (const uint64_t id : queue_to_look_at()) {
     auto* task = state_.tasks.find(id);
@@ -78,7 +79,7 @@ void ShareKeeper::look_through_queue(Units& now) {
       if (task->state == TaskState::kQueued && !has_kept_unit(id)) refused.add(*task, task->reason);
       continue;
     }
-    if (task->spec.share.latency_sensitive)
+    if (task->spec.share.latency_sensitive && !ahead.is_full())
       ahead.waits(waiting_job(*task, now), was_promised(*task));
     // Nobody keeps a unit while others are not looked at for it.
     if (has_kept_unit(id)) {
@@ -113,11 +114,14 @@ void ShareKeeper::look_at(Task& task, Units& now, sharing::PromisesAhead& ahead)
     return;
   }
   const int64_t begin_ns = state_.clock.boot_ns();
+  const size_t refusals = ahead.refusals();
   const auto start = start_for(task, now, job, ahead);
   const int64_t decide_ns = state_.clock.boot_ns() - begin_ns;
   if (!start || !start->preempted.empty()) ahead.waits(job, was_promised(task));
   if (!start) {
-    task.reason = "waiting for " + why_it_waits(task, now, job);
+    task.reason = "waiting for " + (ahead.refusals() > refusals
+                                        ? "a unit that no promise to a task before it counts on"
+                                        : why_it_waits(task, now, job));
     return;
   }
   ahead.changed();

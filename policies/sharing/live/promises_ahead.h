@@ -1,6 +1,7 @@
 // Who starts must leave those that wait before it what was promised to them.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -32,28 +33,38 @@ class ClosedUnits {
 // Through one look at a queue.
 class PromisesAhead {
  public:
-  static constexpr size_t kMostTries = 8;  // units that a job is tried on
+  static constexpr size_t kMostTries = 8;    // units that a job is tried on
+  static constexpr size_t kMostAhead = 128;  // plans are made for each: more would take long
 
-  explicit PromisesAhead(SharePolicy& policy) : policy_(policy) {}
+  // `most_plans`: so many are made at most, each for one that waits.
+  explicit PromisesAhead(SharePolicy& policy, size_t most_plans = SIZE_MAX)
+      : policy_(policy), most_plans_(most_plans) {}
 
-  // The next in the queue waits on. `made`: it was promised to be done in time.
+  // The next in the queue waits on. `made`: it was promised to be done in time. Not where it is
+  // full.
   void waits(WaitingJob job, bool made);
+  bool is_full() const { return ahead_.size() >= kMostAhead; }
   // Units have changed.
   void changed() { kept_.reset(); }
   // With that start of a job one of them could not be kept any more, as far as is foreseen, which
-  // could be kept without. The nodes are as they were afterwards.
+  // could be kept without; or it takes more plans to find out. The nodes are as
+  // they were afterwards.
   bool would_break(std::vector<LiveNode>& nodes, const WaitingJob& job, const Start& start);
+  // How often it would.
+  size_t refusals() const { return refusals_; }
 
  private:
   struct Ahead {
     WaitingJob job;
     bool made = false;
   };
-  std::set<uint64_t> that_can_be_kept(const std::vector<LiveNode>& nodes) const;
+  std::set<uint64_t> that_can_be_kept(const std::vector<LiveNode>& nodes);
 
   SharePolicy& policy_;
+  const size_t most_plans_;
   std::vector<Ahead> ahead_;
   bool any_made_ = false;
+  size_t plans_ = 0, refusals_ = 0;
   std::optional<std::set<uint64_t>> kept_;  // as units are
 };
 

@@ -27,6 +27,7 @@ TEST_F(ShareStartsTest, OneThatComesLaterDoesNotTakeWhatAPromiseWaitsFor) {
   const auto later = accept(of_memory(sensitive("later", 200), 400));
   pump();
   EXPECT_EQ(state_of(later), TaskState::kQueued);
+  EXPECT_THAT(task(later).reason, ::testing::HasSubstr("promise"));
   seconds(90);
   EXPECT_TRUE(exit("n1", {first, 1}, success()));
   pump();
