@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/process/look_pace.h"
 #include "base/result.h"
-#include "daemon/exec/look_pace.h"
 
 namespace tierpilot {
 

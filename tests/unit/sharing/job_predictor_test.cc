@@ -183,8 +183,10 @@ TEST(JobPredictor, RefusesWhatIsNoPredictor) {
 TEST(JobPredictor, RefusesFiguresThatCanBeOfNoMachine) {
   const auto saved = job_model_json(*model_of_little_noise());
   ASSERT_TRUE(JobPredictor::read(saved.dump()));
-  const std::pair<const char*, double> wrong[] = {{"busy_margin", -5},   {"memory_margin", -0.1},
-                                                  {"memory_margin", 31}, {"calibration_s", 0},
+  const std::pair<const char*, double> wrong[] = {{"busy_margin", -5},
+                                                  {"memory_margin", -0.1},
+                                                  {"memory_margin", 31},
+                                                  {"calibration_s", 0},
                                                   {"calibration_s", -1}};
   for (const auto& [name, value] : wrong) {
     auto broken = saved;

@@ -3,14 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/files/open_to_read.h"
+#include "policies/learning/saved_bytes.h"
 #include "policies/sharing/predict/core_pairs.h"
 #include "policies/sharing/predict/jobs/job_model.h"
 #include "policies/sharing/predict/pairs/pair_data.h"
@@ -181,11 +180,9 @@ int train(const Context& context, const Arguments& given) {
   if (!model) return print_error(context.output, model.error());
   if (*prior) model->pairs = std::move(*prior);
   if (!measured.gpus.empty()) model->gpu = sharing::fit_gpu_model(measured.gpus);
-  std::ofstream file(given.out, std::ios::binary);
-  file << sharing::job_model_json(*model).dump(1) << '\n';
-  if (!file.flush())
-    return print_error(context.output,
-                       fail_errno(errno, fmt::format("'{}' cannot be written", given.out)).value());
+  const auto text = sharing::job_model_json(*model).dump(1) + '\n';
+  if (auto saved = save_bytes(given.out, text, 0666); !saved)
+    return print_error(context.output, saved.error());
   return print(context.output, described(*model, measured, given.out),
                {{.rows = "", .columns = kTrained}}, warnings_about(measured));
 }
