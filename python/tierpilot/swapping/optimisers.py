@@ -11,9 +11,10 @@ import threading
 import torch
 
 from .core import STATES_NEWS
+from .endings import quiet
 from .kept import Keeper
 from .saved import is_plain
-from .state_dicts import StateDict, is_large
+from .state_dicts import State, StateDict, is_large
 
 _BY_PARAMETER = frozenset(
     getattr(torch.optim, name)
@@ -35,6 +36,7 @@ class States:
         """`everywhere`: on a GPU, too, as somebody has asked for it."""
         self.keeper = Keeper(swap)
         self.swap = swap
+        self.state = quiet(State, swap._ended)
         self._everywhere = everywhere
 
     # For optimisers
@@ -107,6 +109,11 @@ class States:
         with self.swap._lock:
             kept.shown = kept.shown or not getattr(_thread, "stepping", False)
             return self.keeper.get(kept)
+
+    def see_to_ended(self):
+        """Whose dicts have just been changed."""
+        if self.swap._ended:
+            self.swap._see_to_ended()
 
     def leave(self, state):
         with self.swap._lock:

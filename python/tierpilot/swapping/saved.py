@@ -4,7 +4,7 @@ import weakref
 
 import torch
 
-from .endings import Finite, without_signals
+from .endings import Finite, quiet
 from .storages import Layout, Weak
 
 # Smaller ones are many and hold little; what all of them hold is not worth a hook's time.
@@ -157,7 +157,7 @@ class Handle(Finite):
 def used_handle(ended):
     """The class of handles that a backward pass has used: they end in it, where signals arrive most, and the next hook
     sees to them."""
-    return type("UsedHandle", (Handle,), {"__slots__": (), "used": True, "__del__": without_signals(ended.append)})
+    return quiet(Handle, ended, used=True)
 
 
 def is_plain(tensor):

@@ -5,21 +5,21 @@ import copy
 
 import torch
 
-from .endings import Finite
+from .endings import Untold
 from .kept import Kept
 from .saved import LEAST_BYTES
 
 
-class State(Finite):
+class State:
     """One tensor of it. Whoever has this has the tensor, wherever that is."""
 
-    __slots__ = ("owner", "states", "stored")
+    __slots__ = ("states", "stored")
     used = True
 
     def __init__(self, states, tensor, shown):
         self.states = states
         self.stored = Kept(states.keeper, tensor, shown)
-        self.owner = states.swap
+        self.__class__ = states.state  # whose end is told, from here on
 
     def get(self):
         return self.states.get(self.stored)
@@ -42,6 +42,16 @@ class StateDict(dict):
         super().__init__(values)
         self.states = states
 
+    def __del__(self):
+        states = getattr(self, "states", None)
+        if states is None:  # an interrupt came before it was made
+            return
+        try:
+            dict.clear(self)
+            states.see_to_ended()
+        except BaseException as error:
+            states.swap._ended.append(Untold(error))
+
     # For the optimiser's keeper
 
     def adopt(self, shown):
@@ -51,7 +61,7 @@ class StateDict(dict):
                 dict.__setitem__(self, key, State(self.states, value, shown))
 
     def kept(self):
-        return [value.stored for value in dict.values(self) if type(value) is State]
+        return [value.stored for value in dict.values(self) if isinstance(value, State)]
 
     # For everybody
 
@@ -60,9 +70,27 @@ class StateDict(dict):
 
     def __setitem__(self, key, value):
         there = dict.get(self, key)
-        if type(there) is State and value is not None and there.stored.tensor is value:
+        if isinstance(there, State) and value is not None and there.stored.tensor is value:
             return  # optimisers put back what they have just taken out
+        del there
         dict.__setitem__(self, key, value)
+        self.states.see_to_ended()
+
+    def __delitem__(self, key):
+        dict.__delitem__(self, key)
+        self.states.see_to_ended()
+
+    def clear(self):
+        dict.clear(self)
+        self.states.see_to_ended()
+
+    def update(self, *values, **named):
+        dict.update(self, *values, **named)
+        self.states.see_to_ended()
+
+    def __ior__(self, other):
+        self.update(other)
+        return self
 
     def __iter__(self):  # without it dict() and ** would not ask for values
         return dict.__iter__(self)
@@ -74,11 +102,16 @@ class StateDict(dict):
         return _shown(dict.setdefault(self, key, default))
 
     def pop(self, key, *default):
-        return _shown(dict.pop(self, key, *default))
+        value = _shown(dict.pop(self, key, *default))
+        self.states.see_to_ended()
+        return value
 
     def popitem(self):
-        key, value = dict.popitem(self)
-        return key, _shown(value)
+        key, state = dict.popitem(self)
+        value = _shown(state)
+        del state
+        self.states.see_to_ended()
+        return key, value
 
     def values(self):
         return {key: self[key] for key in self}.values()
@@ -122,7 +155,7 @@ def is_large(value):
 
 
 def _shown(value):
-    return value.get() if type(value) is State else value
+    return value.get() if isinstance(value, State) else value
 
 
 def _make_known_to_pytree():

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Ctrl-C, and what else raises an exception from a signal's handler, at any moment of a training: the program sees each,
 and goes on as before if it wants to."""
+import collections
 import contextlib
+import functools
+import operator
 import random
 import signal
 import sys
@@ -93,6 +96,21 @@ class Interrupts(Case):
                 del training
                 self.assertEqual(used(swap), 0)
                 self.assertEqual(swap._by_number, {})
+
+    def test_nor_is_one_lost_that_arrives_as_a_state_ends(self):
+        swap = everything_leaves()
+        training = Training(OPTIMISERS["own"], swap, width=384).slow_steps(2)
+        state = training.optimiser.state[training.model[0].weight]
+        before, size = used(swap), state["mean"].numel() * 4
+        training.slow_steps(1)
+        calls = (  # with no Python in between
+            functools.partial(signal.setitimer, signal.ITIMER_REAL, 1e-4),
+            functools.partial(sum, range(10**6)),
+            functools.partial(dict.clear, state),
+        )
+        with self.assertRaises(KeyboardInterrupt):
+            collections.deque(map(operator.call, calls))
+        self.assertEqual((before - used(swap), self.ignored), (size, []))
 
     def test_what_python_would_forget_is_raised_by_the_next_call(self):
         swap = Swap(BIG, "none", "memory=64MiB")

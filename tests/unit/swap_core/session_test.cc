@@ -315,7 +315,8 @@ TEST(Session, SegmentsAreComputedAgainOnceTheyWereMeasured) {
   EXPECT_EQ(said["copies_out"], 0);
 }
 
-// Known steps are looked at no more; segments that begin in one later ask for it, once.
+// Known steps are looked at no more, but for a bounded number of plans that are tried where one was
+// slow, as on a busy machine; segments that begin in one later ask for a look, once.
 TEST(Session, SegmentsOfAStepThatWasKnownWithoutThemAreMeasured) {
   FrontEnd front("swap");
   const auto learning_after = [&](int steps, bool segments) {
@@ -327,11 +328,11 @@ TEST(Session, SegmentsOfAStepThatWasKnownWithoutThemAreMeasured) {
     }
     return front.said("statistics")["learning_steps"].get<int>();
   };
-  const auto known = learning_after(30, false);
-  EXPECT_EQ(learning_after(30, false), known);
-  const auto measured = learning_after(6, true);
-  EXPECT_GT(measured, known);
-  EXPECT_EQ(learning_after(20, true), measured);
+  constexpr int kMostTries = 40;
+  const auto known = learning_after(100, false);
+  EXPECT_LE(known, kMostTries);
+  EXPECT_GT(learning_after(6, true), known);
+  EXPECT_LE(learning_after(100, true), kMostTries + 6);
 }
 
 // Threads that save, ask and drop in one session, and let go of each other's memory.
