@@ -15,9 +15,9 @@ namespace tierpilot {
 struct PastRuns {
   // The most that was used, of a core as fast as that which trainings are predicted for; of a GPU.
   double milli = 0;
-  uint64_t memory_bytes = 0;
   double run_s = 0;  // on such a core, if nothing had held them back
-  // Of up to twenty of them, the newest, and of the twenty before.
+  // The most of up to twenty of them, the newest, and of the twenty before.
+  uint64_t memory_bytes = 0, memory_before_bytes = 0;
   double longest_s = 0, longest_before_s = 0;
   std::optional<double> start_s;  // of them; of the newest training
   uint32_t runs = 0;

@@ -12,6 +12,7 @@ std::string past_runs_text(const PastRuns& runs) {
     out.put("ended_ms", runs.ended_ms)
         .put("longest_before_s", runs.longest_before_s)
         .put("longest_s", runs.longest_s)
+        .put("memory_before_bytes", runs.memory_before_bytes)
         .put("memory_bytes", runs.memory_bytes);
     out.put("milli", runs.milli).put("run_s", runs.run_s).put("runs", runs.runs);
     if (runs.start_s) out.put("start_s", *runs.start_s);
@@ -25,7 +26,9 @@ Result<PastRuns> parse_past_runs(const std::string& text) {
     const auto in = nlohmann::json::parse(text);
     in.at("ended_ms").get_to(runs.ended_ms);
     in.at("longest_s").get_to(runs.longest_s);
-    runs.longest_before_s = in.value("longest_before_s", 0.0);  // earlier versions knew one
+    // Earlier versions knew one of each.
+    runs.longest_before_s = in.value("longest_before_s", 0.0);
+    runs.memory_before_bytes = in.value("memory_before_bytes", uint64_t{0});
     in.at("memory_bytes").get_to(runs.memory_bytes);
     in.at("milli").get_to(runs.milli);
     in.at("run_s").get_to(runs.run_s);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kUncertain = 1.5;  // of one run, or of what a user says
 constexpr double kMargin = 1.1;     // beyond the longest of several
-constexpr uint32_t kRunsOfLongest = 20;
+constexpr uint32_t kRunsOfMost = 20;
 
 ShareForecast said_by_user(const TaskSpec& spec) {
   ShareForecast forecast;
@@ -191,7 +191,7 @@ std::optional<ShareForecast> ShareForecasts::by_past(const TaskSpec& spec,
   const auto use = at_speed({seen.milli, seen.run_s}, core_speed(unit));
   predicted.milli = milli_of_unit(use.milli * kMargin, unit);
   forecast.use_milli = milli_of_unit(use.milli, unit);
-  predicted.memory_bytes = seen.memory_bytes;
+  predicted.memory_bytes = std::max(seen.memory_bytes, seen.memory_before_bytes);
   predicted.run_s = use.run_s;
   const double longest_s =
       at_speed({seen.milli, std::max(seen.longest_s, seen.longest_before_s)}, core_speed(unit))
@@ -225,13 +225,15 @@ ShareForecasts::Learned ShareForecasts::ended(const TaskSpec& spec, const UnitFe
   const auto use = at_speed({milli * unit.cores, run_s}, 1 / core_speed(unit));
   auto& past = past_[id];
   past.milli = std::max<double>(past.milli * 0.9, use.milli);
-  past.memory_bytes = std::max(past.memory_bytes, memory_bytes);
-  // 95 of 100 are no longer than the longest of twenty, about; what was once is forgotten.
-  if (past.runs > 0 && past.runs % kRunsOfLongest == 0)
+  // 95 of 100 take no more than the most of twenty, about; what was once is forgotten.
+  if (past.runs > 0 && past.runs % kRunsOfMost == 0) {
     past.longest_before_s = std::exchange(past.longest_s, 0);
+    past.memory_before_bytes = std::exchange(past.memory_bytes, 0);
+  }
   past.longest_s = std::max(past.longest_s, use.run_s);
+  past.memory_bytes = std::max(past.memory_bytes, memory_bytes);
   past.start_s = start_s;
-  past.run_s += (use.run_s - past.run_s) / (past.runs + 1);
+  past.run_s += (use.run_s - past.run_s) / std::min(past.runs + 1, kRunsOfMost);
   ++past.runs;
   past.ended_ms = now_ms;
   learned.runs = &past;

@@ -24,7 +24,7 @@ Status Checkpoints::acceptable(const Job& job, const JobCheckpoint& asked) const
     return fail(ErrorCode::kInvalid,
                 fmt::format("iteration {} is not after that of the last one, {}", asked.iteration,
                             job.iteration));
-  if (job.has_any && clock_.boot_ns() - job.last_ns < kLeastGapMs * 1'000'000)
+  if (job.last_ns && clock_.boot_ns() - *job.last_ns < kLeastGapMs * 1'000'000)
     return fail(ErrorCode::kExhausted,
                 fmt::format("less than {} ms after the last one", kLeastGapMs));
   return {};
@@ -63,6 +63,7 @@ void Checkpoints::take(AttemptId attempt, const JobCheckpoint& asked, Result<Uni
   const Status good = opened ? fits(asked.path, *opened) : tl::unexpected(opened.error());
   if (!good) {
     job.busy = false;
+    job.last_ns = clock_.boot_ns();
     return channels_.say(attempt,
                          job_checkpoint_failed_line(asked.iteration, good.error().message));
   }
@@ -81,10 +82,10 @@ void Checkpoints::saved(AttemptId attempt, const JobCheckpoint& asked, int64_t b
   const auto copy_ns = static_cast<uint64_t>(now_ns - begin_ns);
   if (const auto job = jobs_.find(attempt); job != jobs_.end()) {
     job->second.busy = false;
+    job->second.last_ns = now_ns;
     if (made) {
       job->second.has_any = true;
       job->second.iteration = asked.iteration;
-      job->second.last_ns = now_ns;
     }
   }
   if (!made) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -45,7 +46,7 @@ class Checkpoints {
     bool has_any = false;
     uint64_t iteration = 0;  // of the last one
     bool busy = false;
-    int64_t last_ns = 0;
+    std::optional<int64_t> last_ns{};  // when the last one was saved, or could not be
   };
 
   // Why it is not taken.

@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -16,7 +17,7 @@
 namespace tierpilot::agent {
 namespace {
 
-constexpr int kBacklog = 8;
+constexpr int kBacklog = JobChannels::kMaxConnections;
 constexpr int64_t kNoDescriptorsPauseMs = 100;
 constexpr size_t kReadBytes = 16 << 10;  // at a time, so that others have their turn
 
@@ -165,7 +166,7 @@ void JobChannels::take_lines(AttemptId attempt, Connection& connection) {
   size_t begin = 0;
   for (size_t end; (end = connection.unread.find('\n', begin)) != std::string::npos;
        begin = end + 1) {
-    if (connection.lines == kMaxLinesPerPeriod) {
+    if (connection.lines >= most_lines(attempt)) {
       hold_back(attempt, connection);
       break;
     }
@@ -177,6 +178,11 @@ void JobChannels::take_lines(AttemptId attempt, Connection& connection) {
       send(connection.fd.get(), job_error_line(message.error().message));
   }
   connection.unread.erase(0, begin);
+}
+
+size_t JobChannels::most_lines(AttemptId attempt) const {
+  return std::min(kMaxLinesPerPeriod,
+                  kMostLinesPerPeriod / channels_.at(attempt).connections.size());
 }
 
 void JobChannels::take(AttemptId attempt, JobMessage message) {

@@ -24,8 +24,9 @@ namespace tierpilot::agent {
 // Owned by the event loop's thread.
 class JobChannels {
  public:
-  static constexpr size_t kMaxConnections = 4;      // of an attempt
-  static constexpr size_t kMaxLinesPerPeriod = 50;  // of a connection
+  static constexpr size_t kMaxConnections = 32;       // of an attempt: one of each of its processes
+  static constexpr size_t kMaxLinesPerPeriod = 50;    // of a connection
+  static constexpr size_t kMostLinesPerPeriod = 200;  // of an attempt, where it has many
   static constexpr size_t kMaxAcceptsPerPeriod = 8;
   static constexpr int64_t kPeriodMs = 250;
   static constexpr size_t kMostReports = 16;
@@ -93,6 +94,7 @@ class JobChannels {
   void take(AttemptId attempt, JobMessage message);
   void tell(AttemptId attempt, std::string Channel::*what, std::string line);
   Connection* find(AttemptId attempt, int fd);
+  size_t most_lines(AttemptId attempt) const;
 
   EventLoop& loop_;
   const Clock& clock_;

@@ -94,6 +94,32 @@ TaskSpec named(const std::string& name) {
   return spec;
 }
 
+// 95 of 100 take no more than the most of twenty: once seen, it counts for twenty more at least.
+TEST(ShareForecasts, WhatOneRunOfANameTookIsForgottenInTime) {
+  ShareForecasts forecasts(nullptr);
+  const auto spec = named("a");
+  const auto runs = [&](int count, uint64_t memory_bytes, double run_s) {
+    for (int i = 0; i < count; ++i) forecasts.ended(spec, {}, 300, memory_bytes, run_s, {}, 0);
+  };
+  runs(30, 1 << 20, 40);
+  runs(1, 1 << 30, 4'000);
+  runs(19, 1 << 20, 40);
+  EXPECT_EQ(forecasts.of(spec).predicted.memory_bytes, 1u << 30);
+  EXPECT_GT(forecasts.of(spec).predicted.run_upper_s, 4'000);
+  runs(21, 1 << 20, 40);
+  EXPECT_EQ(forecasts.of(spec).predicted.memory_bytes, 1u << 20);
+  EXPECT_LT(forecasts.of(spec).predicted.run_upper_s, 100);
+}
+
+// As where the data has doubled.
+TEST(ShareForecasts, ANameWhoseRunsHaveChangedIsForetoldByTheNewOnes) {
+  ShareForecasts forecasts(nullptr);
+  const auto spec = named("a");
+  for (int i = 0; i < 1'000; ++i) forecasts.ended(spec, {}, 300, 1, 40, {}, 0);
+  for (int i = 0; i < 60; ++i) forecasts.ended(spec, {}, 300, 1, 80, {}, 0);
+  EXPECT_NEAR(forecasts.of(spec).predicted.run_s, 80, 4);
+}
+
 // Half of its time it keeps a core busy, the other half it waits for something else.
 TEST(ShareForecasts, ARunOfANameIsForetoldForCoresOfAnotherSpeed) {
   ShareForecasts forecasts(nullptr);

@@ -190,7 +190,7 @@ TEST_F(CheckpointsTest, WhatIsNoFileOrLeavesTheFolderIsRefused) {
   expect_refused("folder", "not a regular file");
   expect_refused("pipe", "not a regular file");
   expect_refused("job.sock", "cannot be opened");
-  expect_refused("/dev/null", "not a regular file");
+  expect_refused("/dev/null", "outside of the job's folder");
   expect_refused("../secret", "outside of the job's folder");
   expect_refused((root_ / "secret").string(), "outside of the job's folder");
   expect_refused("link", "outside of the job's folder");
@@ -276,6 +276,15 @@ TEST_F(CheckpointsTest, AFloodIsHeldOff) {
   EXPECT_EQ(saved, 1);
   EXPECT_EQ(refused, 19);
   EXPECT_EQ(pool_->replicas().size(), 1u);
+}
+
+TEST_F(CheckpointsTest, SoIsOneOfThoseThatAreRefused) {
+  for (uint64_t i = 1; i <= 20; ++i) {
+    ask("missing", i);
+    const auto told = hear();
+    EXPECT_EQ(told["type"], "checkpoint_failed");
+    EXPECT_THAT(told.value("what", ""), HasSubstr(i == 1 ? "No such file" : "less than 100 ms"));
+  }
 }
 
 TEST_F(CheckpointsTest, OnlyRank0Saves) {

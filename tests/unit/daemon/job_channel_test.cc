@@ -314,6 +314,34 @@ TEST_F(JobChannelTest, ConnectionsAreBoundedAndMakeRoomWhenTheyEnd) {
   EXPECT_EQ(channels_.take_reports().size(), 1u);
 }
 
+// As under torchrun, which starts a process for each GPU of a node.
+TEST_F(JobChannelTest, EachProcessOfALauncherIsHeardAndTold) {
+  std::vector<UniqueFd> ranks;
+  for (int i = 0; i < 16; ++i) ranks.push_back(connect());
+  for (size_t i = 0; i < ranks.size(); ++i) ASSERT_TRUE(say(ranks[i], line(i + 1)));
+  pass(2 * JobChannels::kPeriodMs);
+  EXPECT_EQ(channels_.take_reports().size(), ranks.size());
+  channels_.stop(kJob, "asked");
+  pass();
+  for (const auto& rank : ranks) EXPECT_THAT(told(rank), HasSubstr("asked"));
+}
+
+TEST_F(JobChannelTest, ManyConnectionsSayNoMoreThanFew) {
+  size_t heard = 0;
+  channels_.cpu_ns = [&](AttemptId) { return ++heard; };
+  std::vector<UniqueFd> jobs;
+  for (size_t i = 0; i < JobChannels::kMaxConnections; ++i) jobs.push_back(connect());
+  pass(8 * JobChannels::kPeriodMs);  // until all are taken
+  const auto begin = std::chrono::steady_clock::now();
+  for (const auto& job : jobs)
+    for (size_t each = 0; each < JobChannels::kMaxLinesPerPeriod; ++each) say(job, line(1));
+  pass(3 * JobChannels::kPeriodMs);
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+  const auto periods = static_cast<size_t>(took.count() / JobChannels::kPeriodMs) + 1;
+  EXPECT_LE(heard, periods * JobChannels::kMostLinesPerPeriod);
+  EXPECT_GE(heard, jobs.size()) << "each has its turn";
+}
+
 TEST_F(JobChannelTest, WhoSaysTooMuchByConnectingAgainHasToWaitAsWell) {
   size_t heard = 0;
   channels_.cpu_ns = [&](AttemptId) { return ++heard; };

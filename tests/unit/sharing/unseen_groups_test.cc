@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -71,7 +72,9 @@ TEST(GroupMargin, IsNeverBelowWhatAGroupNeededNorBelowNothing) {
 }
 
 nlohmann::ordered_json study_of(const std::filesystem::path& data, const std::string& target) {
-  const auto value = evaluate_predictors(data, {});
+  static std::map<std::filesystem::path, decltype(evaluate_predictors(data, {}))> evaluated;
+  if (!evaluated.contains(data)) evaluated.emplace(data, evaluate_predictors(data, {}));
+  const auto& value = evaluated.at(data);
   if (!value) return nullptr;
   for (const auto& study : (*value)["studies"])
     if (study["target"] == target) return study;
