@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace tierpilot {
 namespace {
@@ -22,15 +24,23 @@ std::string kind_of(const Topology& topology, const NumaNode& node) {
   return "memory";
 }
 
-Result<TierSpec> directory_tier(const std::string& directory, size_t index) {
+using FileId = std::pair<dev_t, ino_t>;
+
+// `known`: those before it, which it is none of.
+Result<TierSpec> directory_tier(const std::string& directory,
+                                std::map<FileId, std::string>& known) {
   const auto name = fmt::format("tier directory '{}'", directory);
   struct stat info {};
   if (stat(directory.c_str(), &info) != 0) return fail_errno(errno, name);
   if (!S_ISDIR(info.st_mode)) return fail(ErrorCode::kInvalid, name + ": is not a directory");
   if (access(directory.c_str(), W_OK | X_OK) != 0) return fail_errno(errno, name);
+  const auto [same, is_new] = known.emplace(FileId(info.st_dev, info.st_ino), directory);
+  if (!is_new)
+    return fail(ErrorCode::kInvalid, fmt::format("{}: is '{}', which is one already: leave one out",
+                                                 name, same->second));
   struct statvfs space {};
   if (statvfs(directory.c_str(), &space) != 0) return fail_errno(errno, name);
-  return TierSpec{.name = fmt::format("directory{}", index),
+  return TierSpec{.name = fmt::format("directory{}", known.size() - 1),
                   .kind = "directory",
                   .directory = directory,
                   .capacity_bytes = uint64_t{space.f_bavail} * space.f_frsize};
@@ -53,8 +63,9 @@ Result<std::vector<TierSpec>> candidate_tiers(const Topology& topology,
                      .numa_node = node.id,
                      .capacity_bytes = *node.memory_total_bytes});
   }
-  for (size_t i = 0; i < directories.size(); ++i) {
-    auto tier = directory_tier(directories[i], i);
+  std::map<FileId, std::string> known;
+  for (const auto& directory : directories) {
+    auto tier = directory_tier(directory, known);
     if (!tier) return tl::unexpected(tier.error());
     tiers.push_back(std::move(*tier));
   }

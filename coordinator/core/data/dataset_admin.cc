@@ -130,8 +130,12 @@ void DatasetAdmin::created(const std::string& node, Dataset dataset, Result<Data
         }
         for (auto& [name, owed] : state_.owed_drops) owed.erase(dataset.name);
         std::erase_if(state_.owed_drops, [](const auto& owed) { return owed.second.empty(); });
-        state_.catalog.put(dataset).replicas[node] = {
-            dataset.version, dataset.bytes, false, true, true, dataset.digest};
+        auto& entry = state_.catalog.put(dataset);
+        // Lost meanwhile, or to tell of it itself when it is back.
+        const auto* record = state_.registry.find(node);
+        if (record && record->can_be_asked())
+          entry.replicas[node] = {dataset.version, dataset.bytes, false, true, true,
+                                  dataset.digest};
         answer_when_kept(dataset, added);
         available_();
       });

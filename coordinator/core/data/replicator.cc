@@ -132,7 +132,8 @@ void Replicator::move_home(const Catalog::Entry& entry, const std::string& lets_
   if (!home && state_.clock.boot_ns() - began_ns_ < state_.settings.lease_ms * 1'000'000) return;
   auto keeper = entry.replicas.end();
   for (auto next = entry.replicas.begin(); next != entry.replicas.end(); ++next)
-    if (keeps(entry, next->first) && (keeper == entry.replicas.end() || keeper->first == lets_go))
+    if (next->first != entry.dataset.home && keeps(entry, next->first) &&
+        (keeper == entry.replicas.end() || keeper->first == lets_go))
       keeper = next;
   if (keeper == entry.replicas.end()) return;
   auto& dataset = state_.catalog.find(entry.dataset.name)->dataset;

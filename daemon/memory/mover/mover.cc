@@ -177,13 +177,13 @@ Status Mover::move_batch(const MoveRequest& request, Batch batch, std::stop_toke
   for (const int node : request.nodes) {
     if (is_paused(node)) continue;
     const int64_t ready_ns = limiter_.take(sum_of(batch.page_bytes), pacer_.boot_ns());
-    if (!pacer_.sleep_until(ready_ns, stop)) {
+    const auto stopped = [&] {
       for (const size_t owner : batch.owners) results[owner].stopped = true;
-      return {};
-    }
+    };
+    if (!pacer_.sleep_until(ready_ns, stop)) return stopped(), Status();
     for (int round = 0; round < options_.attempts && !batch.pages.empty(); ++round) {
       const int64_t backoff_ns = round == 0 ? 0 : options_.retry_ns << (round - 1);
-      if (!pacer_.sleep_until(pacer_.boot_ns() + backoff_ns, stop)) break;
+      if (!pacer_.sleep_until(pacer_.boot_ns() + backoff_ns, stop)) return stopped(), Status();
       if (auto status = attempt(request, node, batch, why, results); !status) return status;
       const bool full = std::count(why.begin(), why.end(), ENOMEM) > 0;
       if (full && round + 1 == options_.attempts) pause(node);

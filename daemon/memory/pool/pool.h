@@ -83,7 +83,7 @@ class Pool {
   // there is no such replica here.
   void promote(const DatasetId& id, StatusDone done);
   // Takes a replica out of the fast tier, as if room were made; nothing to do if it is not there,
-  // kConflict while it is pinned.
+  // kConflict while it is pinned, or on its way.
   void demote(const DatasetId& id, StatusDone done);
   // Reads the copies that are here and compares them with the digest; what is damaged goes.
   // kNotFound if there is no such replica here.

@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "base/clock.h"
 #include "daemon/memory/pool/source_choice.h"
 
 namespace tierpilot {
@@ -28,6 +29,8 @@ class Fetch {
     return fail(ErrorCode::kIo, "its copy has other bytes than its checksum says");
   }
 
+  // The last one.
+  int64_t read_ms() const { return read_ns_ / 1'000'000; }
   // Not the source's fault, so no other source can help.
   bool local_failure() const { return local_failure_; }
 
@@ -52,7 +55,9 @@ class Fetch {
   }
 
   Result<size_t> read(const std::string& address, std::span<std::byte> into) {
+    const int64_t begin_ns = system_clock().boot_ns();
     auto got = remote_.read(address, id_, offset_, into);
+    read_ns_ = system_clock().boot_ns() - begin_ns;
     if (got && *got > into.size())
       return fail(ErrorCode::kIo, fmt::format("gave {} bytes for {}", *got, into.size()));
     return got;
@@ -76,6 +81,7 @@ class Fetch {
   CopyBuffer buffer_;
   ContentHasher hasher_;  // of what is there up to the offset
   uint64_t offset_ = 0;
+  int64_t read_ns_ = 0;
   bool local_failure_ = false;
 };
 
@@ -83,8 +89,10 @@ class Fetch {
 // crowd does not come back as one.
 class Pause {
  public:
-  // False: it has been patient for long enough, or is cancelled.
-  bool take(const CancelFlag& cancel) {
+  // After a read that was refused, for which it waited so long. False: it has been patient for long
+  // enough, or is cancelled.
+  bool take(int64_t refused_ms, const CancelFlag& cancel) {
+    taken_ms_ += refused_ms;
     if (taken_ms_ >= kBusyPatienceMs) return false;
     const int64_t wait_ms = std::uniform_int_distribution<int64_t>(next_ms_ / 2, next_ms_)(random_);
     for (int64_t left_ms = wait_ms; left_ms > 0 && !cancel; left_ms -= kLookMs)
@@ -129,7 +137,10 @@ Result<std::unique_ptr<ReadTurn>> fetch(RemoteSource& remote,
     if (fetch.local_failure()) return tl::unexpected(status.error());
     if (cancel) return cancelled(describe(id));
     // Busy is not broken: it goes on where it stopped, from whoever has room first.
-    if (status.error().code == ErrorCode::kExhausted && pause.take(cancel)) continue;
+    if (status.error().code == ErrorCode::kExhausted && pause.take(fetch.read_ms(), cancel)) {
+      choice.busy(chosen->address);
+      continue;
+    }
     choice.failed(chosen->address);
     code = status.error().code;
     failures += fmt::format("{}from '{}': {}", failures.empty() ? "" : "; ", chosen->address,

@@ -31,6 +31,11 @@ std::optional<SourceChoice::Chosen> SourceChoice::next() {
   return Chosen{first().value_or(sources_.front()), std::make_unique<ReadTurn>()};
 }
 
+void SourceChoice::busy(const std::string& address) {
+  const auto found = std::find(sources_.begin(), sources_.end(), address);
+  if (found != sources_.end()) std::rotate(found, found + 1, sources_.end());
+}
+
 void SourceChoice::failed(const std::string& address) {
   std::erase(sources_, address);
   avoid_.insert(address);

@@ -32,6 +32,8 @@ class SourceChoice {
 
   // None: all sources have failed.
   std::optional<Chosen> next();
+  // This source has no room now: others are chosen before it.
+  void busy(const std::string& address);
   // This source, or where one has sent to, is not chosen again.
   void failed(const std::string& address);
 

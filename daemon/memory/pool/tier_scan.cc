@@ -1,9 +1,11 @@
 // What a tier's directory holds after a restart.
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "base/log.h"
 #include "daemon/memory/pool/copy.h"
@@ -41,9 +43,33 @@ Status TierStore::stamp(ReplicaFile& file) const {
   drop_page_cache(fd->get());
   if (!digest) return tl::unexpected(digest.error());
   file.id.digest = *digest;
+  // It is there under both names where programs of several versions have run.
+  if (struct stat there{}; ::lstat(path_of(file).c_str(), &there) == 0) {
+    if (::unlink(old_path.c_str()) != 0)
+      return fail_errno(errno, fmt::format("{}: cannot remove '{}'", name(), old_path));
+    return sync_dir();
+  }
   if (::rename(old_path.c_str(), path_of(file).c_str()) != 0)
     return fail_errno(errno, fmt::format("{}: cannot rename '{}'", name(), old_path));
   return sync_dir();
+}
+
+std::vector<FoundReplica> TierStore::stamped(std::vector<FoundReplica> found) const {
+  std::map<std::string, FoundReplica> by_name;
+  for (auto& replica : found) {
+    if (const auto status = stamp(replica.file); !status) {
+      spdlog::error("{}: left alone: {}", name(), status.error().message);
+      continue;
+    }
+    const auto [one, is_new] = by_name.emplace(path_of(replica.file), replica);
+    if (is_new || one->second.home == replica.home) continue;
+    one->second.home = true;
+    if (const auto status = set_home(replica.file, true); !status)
+      spdlog::error("{}", status.error().message);
+  }
+  found.clear();
+  for (auto& [file_name, replica] : by_name) found.push_back(std::move(replica));
+  return found;
 }
 
 Result<std::vector<FoundReplica>> TierStore::scan() const {
@@ -68,8 +94,7 @@ Result<std::vector<FoundReplica>> TierStore::scan() const {
                        info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec});
   }
   // Only now: what a rename changes in a folder that is being listed may be seen twice.
-  for (auto& replica : found)
-    if (auto status = stamp(replica.file); !status) return tl::unexpected(status.error());
+  found = stamped(std::move(found));
   if (error) return fail_errno(error.value(), name() + ": cannot be listed");
   std::sort(found.begin(), found.end(),
             [](const auto& a, const auto& b) { return a.modified_ns < b.modified_ns; });

@@ -98,6 +98,8 @@ class TierStore {
   Status allocate(int fd, uint64_t bytes) const;
   Status sync_dir() const;
   Status stamp(ReplicaFile& file) const;
+  // All that could be; what cannot be read is left alone.
+  std::vector<FoundReplica> stamped(std::vector<FoundReplica> found) const;
 
   TierStoreOptions options_;
   UniqueFd dir_;  // holds the lock

@@ -210,6 +210,35 @@ TEST_F(MoverTest, StopsBetweenBatches) {
   EXPECT_EQ(pages.moved_bytes, 0U);
 }
 
+// It stops at the sleep of that number.
+class StoppingPacer final : public Pacer {
+ public:
+  explicit StoppingPacer(int at) : left_(at) {}
+  int64_t boot_ns() const override { return now_ns_; }
+  int64_t wall_ms() const override { return now_ns_ / 1'000'000; }
+  int64_t thread_cpu_ns() const override { return 0; }
+  bool sleep_until(int64_t boot_ns, std::stop_token) override {
+    now_ns_ = std::max(now_ns_, boot_ns);
+    return --left_ > 0;
+  }
+
+ private:
+  int left_;
+  int64_t now_ns_ = 1;
+};
+
+TEST_F(MoverTest, PagesThatItWasStoppedAtHaveNotFailed) {
+  for (const int at : {1, 2, 3}) {
+    pages.pages.clear();
+    pages.map(kBase, kBase + 64 * kKiB, 0);
+    for (auto& [address, page] : pages.pages) page.fails_with = EBUSY, page.failures = 1;
+    StoppingPacer stopping(at);
+    const auto result = Mover(pages, stopping).move(request(64 * kKiB)).value();
+    EXPECT_TRUE(result.stopped) << at;
+    EXPECT_TRUE(result.pages_failed.empty()) << at;
+  }
+}
+
 TEST(SystemPageKernel, FindsAndMovesOwnPages) {
   constexpr size_t kPages = 16;
   auto* memory = static_cast<char*>(

@@ -181,5 +181,44 @@ TEST_F(PoolOpen, WhatAKilledStartLeftIsNotInTheWay) {
   expect_consistent();
 }
 
+// As after a program that knew no checksums in names has run in between.
+TEST_F(PoolOpen, AReplicaUnderBothItsNamesIsOne) {
+  const auto data = content(1000, 'a');
+  const auto plain = replica_file_name({{"a", 1, {}}, 1000});
+  const auto stamped = replica_file_name({{"a", 1, digest_of(data)}, 1000});
+  for (const auto& dir : {slow_dir, fast_dir})
+    for (const auto& file : {plain, stamped}) write_file(dir + "/" + file, data);
+  ASSERT_EQ(::chmod((slow_dir + "/" + plain).c_str(), 01444), 0) << "a home";
+  open();
+  const auto a = replica("a");
+  ASSERT_TRUE(a);
+  EXPECT_TRUE(a->in_slow);
+  EXPECT_TRUE(a->in_fast);
+  EXPECT_TRUE(a->home);
+  expect_consistent();
+  open();
+  EXPECT_TRUE(replica("a")->home);
+}
+
+TEST_F(PoolOpen, OneThatCannotBeReadIsLeftAloneAndTheOthersAreThere) {
+  const bool is_root = ::geteuid() == 0;
+  constexpr uid_t kNobody = 65534;
+  for (const auto& dir : {fast_dir, slow_dir})
+    if (is_root) ASSERT_EQ(::chown(dir.c_str(), kNobody, kNobody), 0);
+  if (is_root) ASSERT_EQ(::seteuid(kNobody), 0);  // who may not read everything
+  open();
+  ASSERT_TRUE(create("a", ZeroFill{1000}));
+  pool.reset();
+  const auto old = slow_dir + "/" + replica_file_name({{"old", 1, {}}, 1000});
+  write_file(old, content(1000, 'o'));
+  ASSERT_EQ(::chmod(old.c_str(), 0), 0);
+  open();
+  EXPECT_TRUE(replica("a"));
+  EXPECT_FALSE(replica("old"));
+  EXPECT_EQ(files_in(slow_dir).size(), 2U);
+  pool.reset();
+  if (is_root) ASSERT_EQ(::seteuid(0), 0);
+}
+
 }  // namespace
 }  // namespace tierpilot

@@ -95,5 +95,27 @@ TEST_F(PoolPromote, ADamagedCopyIsFoundAndGivenUp) {
   EXPECT_FALSE(in_fast("a"));
 }
 
+// A demotion waits for no other node: what gives room back has one thread.
+TEST_F(PoolPromote, WhatIsOnItsWayHoldsNobodyUp) {
+  remote->put("far", "a", 1, content(1000, 'a'));
+  remote->put("far", "b", 1, content(1000, 'b'));
+  ASSERT_TRUE(serve("other", {remote_item("b", 1000)}));
+  std::promise<void> begun, go;
+  std::once_flag once;
+  remote->hook = [&](std::unique_lock<std::mutex>& lock) {
+    lock.unlock();
+    std::call_once(once, [&] { begun.set_value(), go.get_future().wait(); });
+    lock.lock();
+  };
+  auto served = start_serve("task", {remote_item("a", 1000)});
+  begun.get_future().wait();
+  EXPECT_TRUE(demote("a")) << "it is not there yet";
+  EXPECT_TRUE(finish("other"));
+  EXPECT_FALSE(served.ready());
+  go.set_value();
+  ASSERT_TRUE(served.get());
+  ASSERT_TRUE(finish("task"));
+}
+
 }  // namespace
 }  // namespace tierpilot

@@ -196,5 +196,17 @@ TEST_F(RemoteTest, CancelEndsIt) {
   EXPECT_EQ(remote.reads["a"], 1);
 }
 
+// Others are asked before it is asked again.
+TEST_F(RemoteTest, OneThatStaysBusyKeepsNobodyFromOneThatIsIdle) {
+  const auto data = content(kMiB, 'a');
+  wanted = digest_of(data);
+  for (const auto* source : {"a", "b"}) remote.put(source, "genes", 1, data);
+  remote.busy["a"] = 1;  // its next one, and by the hook all that follow
+  remote.hook = [this](auto&) { remote.busy["a"] = 1; };
+  ASSERT_TRUE(run(data.size(), {"a", "b"}));
+  EXPECT_EQ(remote.reads["a"], 1);
+  EXPECT_EQ(fetched(data.size()), data);
+}
+
 }  // namespace
 }  // namespace tierpilot

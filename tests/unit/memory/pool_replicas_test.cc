@@ -274,5 +274,25 @@ TEST_F(PoolNuma, HomeReplicaThatCannotLeaveFailsTheRequestAndStays) {
   expect_consistent();
 }
 
+// Whoever is told that it is kept counts on it.
+TEST_F(PoolReplicas, WhatIsToGoOnceNobodyUsesItIsNotKept) {
+  open();
+  remote->put("far", "a", 1, content(1000, 'a'));
+  const auto a = remote_item("a", 1000);
+  ASSERT_TRUE(serve("task", {a}));
+  Waiting<void> discarded;
+  pool->discard(a.id(), discarded.callback());
+  ASSERT_TRUE(discarded.get());
+  Waiting<ReplicaChange> kept;
+  pool->keep(a, kept.callback());
+  const auto answer = kept.get();
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ErrorCode::kConflict);
+  EXPECT_FALSE(set_home("a", 1, true));
+  ASSERT_TRUE(finish("task"));
+  EXPECT_FALSE(replica("a"));
+  expect_consistent();
+}
+
 }  // namespace
 }  // namespace tierpilot

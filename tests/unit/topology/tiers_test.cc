@@ -85,5 +85,12 @@ TEST_F(TierDirectory, ThatIsNotWritableIsDenied) {
   EXPECT_EQ(candidates(path_).error().code, ErrorCode::kDenied);
 }
 
+TEST_F(TierDirectory, IsOneTierHoweverItIsNamed) {
+  const auto tiers = candidate_tiers(*discover_fake("one_node"), {path_, path_ + "/."});
+  ASSERT_FALSE(tiers);
+  EXPECT_EQ(tiers.error().code, ErrorCode::kInvalid);
+  EXPECT_NE(tiers.error().message.find("which is one already"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tierpilot

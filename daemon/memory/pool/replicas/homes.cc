@@ -4,6 +4,13 @@
 #include "daemon/memory/pool/replicas/transfer.h"
 
 namespace tierpilot {
+namespace {
+
+tl::unexpected<Error> is_to_go(const DatasetId& id) {
+  return fail(ErrorCode::kConflict, describe(id) + ": is to be dropped once nobody uses it");
+}
+
+}  // namespace
 
 Status HomeReplicas::set_home(const DatasetId& id, bool home, const CancelFlag& cancel) {
   auto lock = holdings_.lock();
@@ -12,6 +19,7 @@ Status HomeReplicas::set_home(const DatasetId& id, bool home, const CancelFlag& 
   if (!*found || (!(*found)->fast() && !(*found)->slow()))
     return fail(ErrorCode::kNotFound, describe(id) + ": no replica on this node");
   Replica& replica = **found;
+  if (home && replica.doomed) return is_to_go(id);
   Holdings::Busy busy(holdings_, id);
   if (home && !replica.slow() && !holdings_.tiers.exclusive()) {
     if (auto status = room_.make_slow(lock, replica.bytes); !status) return status;
@@ -56,6 +64,7 @@ Result<ReplicaChange> HomeReplicas::keep(const ServeItem& item, const CancelFlag
     return change_of(*replica);
   }
   Replica& replica = holdings_.ledger.entry(id, item.bytes);
+  if (replica.doomed) return is_to_go(id);
   Holdings::Busy busy(holdings_, id);
   if (auto status = room_.make_slow(lock, item.bytes); !status)
     return tl::unexpected(status.error());

@@ -59,10 +59,11 @@ Status PoolRoom::make_slow(Lock& lock, uint64_t bytes) {
 
 Status PoolRoom::demote(const DatasetId& id, const CancelFlag& cancel) {
   auto lock = holdings_.lock();
-  const auto found = holdings_.wait_idle(lock, id, cancel);
-  if (!found) return tl::unexpected(found.error());
-  if (!*found || !(*found)->fast()) return {};
-  if ((*found)->pins > 0) return fail(ErrorCode::kConflict, describe(id) + ": is in use");
+  const Replica* replica = holdings_.ledger.find(id);
+  if (!replica || !replica->fast()) return {};
+  // Not waited for: that may take as long as another node does.
+  if (replica->busy || replica->pins > 0)
+    return fail(ErrorCode::kConflict, describe(id) + ": is in use");
   EvictionTally tally;
   return evict(lock, id, cancel, tally);
 }

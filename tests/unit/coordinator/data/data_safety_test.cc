@@ -362,5 +362,25 @@ TEST_F(DataSafetyTest, DatasetsWithoutEndAreRefused) {
   EXPECT_THAT(added->error().message, HasSubstr("200000 datasets"));
 }
 
+TEST_F(DataSafetyTest, ANodeThatIsLostWhileItsDatasetIsWrittenKeepsNothing) {
+  join("n")->made = {0, 5};
+  hold_disk();
+  std::optional<Result<Dataset>> added;
+  datasets_->add("", "d", ZeroSource{4096}, "n", [&](auto made) { added = std::move(made); });
+  lose_all_nodes();
+  join("m");
+  release_disk();
+  ASSERT_TRUE(posts_.run_until([&] { return added.has_value(); }));
+  ASSERT_TRUE(*added);
+  const auto& entry = *state_->catalog.find("d");
+  EXPECT_THAT(entry.replicas, IsEmpty());
+  auto reader = spec("r");
+  reader.datasets = {{"d", false}};
+  const auto* task = state_->tasks.find(submit({reader})->first_task);
+  EXPECT_THAT(state_->catalog.blocked_by(*task), HasSubstr("no node that is up holds version 1"));
+  come_back("n", 9, {{"d", {1, 4096, false, true, true, {0, 5}}}});
+  EXPECT_THAT(state_->catalog.blocked_by(*task), IsEmpty());
+}
+
 }  // namespace
 }  // namespace tierpilot::testing
