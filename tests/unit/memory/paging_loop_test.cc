@@ -296,7 +296,8 @@ TEST_F(PagingLoopTest, PagesOfHugetlbfsAreBroughtUpToo) {
   pages.map(kBase, kBase + kSize, 1, kHugePageBytes);
   auto loop = make_loop();
   run(*loop, 6);
-  for (const auto& chunk : loop->view().at(0).chunks) {
+  const auto view = loop->view();
+  for (const auto& chunk : view.at(0).chunks) {
     EXPECT_EQ(chunk.page_bytes, kHugePageBytes);
     EXPECT_EQ(chunk.start % kHugePageBytes + chunk.end % kHugePageBytes, 0U);
   }
