@@ -195,6 +195,8 @@ Result<size_t> RemoteFetcher::read(const std::string& address, const DatasetId& 
 }
 
 void RemoteFetcher::doubt(const std::string& address, const DatasetId& id) {
+  std::lock_guard lock(mutex_);
+  if (closed_) return;
   loop_.post([weak = std::weak_ptr(sources_), address, id] {
     if (const auto sources = weak.lock()) sources->doubt(address, id);
   });
