@@ -17,6 +17,10 @@ class GangGrowthTest : public Gangs {
     settings_.elastic_horizon_ms = 60'000;
     settings_.gang_costs = {.checkpoint_h = 1.0 / 3600, .restart_h = 5.0 / 3600};
     again();
+  }
+  void again() {
+    growth_.reset();
+    Gangs::again();
     growth_ = std::make_unique<GangGrowth>(
         *state_,
         GangGrowth::Hooks{[this](uint64_t, const std::string& why) { asked_.push_back(why); },
