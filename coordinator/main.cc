@@ -225,5 +225,6 @@ int main_checked(int argc, char** argv) {
 }  // namespace tierpilot
 
 int main(int argc, char** argv) {
+  tierpilot::occupy_standard_streams();
   tierpilot::end_process(tierpilot::main_checked(argc, argv));
 }

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "daemon/agent/node/node.h"
 #include "daemon/config.h"
@@ -31,6 +32,7 @@ int serve(const tierpilot::NodeConfig& config) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tierpilot::occupy_standard_streams();
   std::string config_file = "/etc/tierpilot/tierpilotd.toml";
   bool check_only = false;
   CLI::App app{"Tierpilot node daemon: measures memory tiers, keeps datasets, runs tasks."};

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "daemon/damon_keeper/keeper.h"
 
@@ -47,6 +48,7 @@ tierpilot::Status serve(const tierpilot::KeeperOptions& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tierpilot::occupy_standard_streams();
   int idle_s = 60;
   bool release = false;
   CLI::App app{"Keeps DAMON, the kernel's data access monitor, for processes that are not root."};

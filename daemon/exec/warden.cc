@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <map>
 
 #include "base/clock.h"
@@ -30,6 +31,8 @@ constexpr int kStrayRetryMs = 20;
 // How long a task may run on after a pause of the machine, and little enough to be no load: a
 // reading costs a virtual machine some 0.2 ms.
 constexpr int kLookAtClockMs = 500;
+constexpr int kMostReadATurn = 1'024;
+constexpr size_t kMostOrders = 65'536;  // then it launches before it reads on
 constexpr int kWardenNice = -5;
 constexpr std::string_view kWardenOomScore = "-900";
 
@@ -82,6 +85,7 @@ class Warden {
   Status prepare();
   std::vector<pid_t> wait_for_events();
   void on_daemon();
+  void take(ExecMessage message);
   void obey(const ExecMessage& message);
   void launch(const TaskLaunch& task);
   void clear(const TaskLaunch& remains);
@@ -112,6 +116,7 @@ class Warden {
   PauseDetector pauses_;
   int64_t next_look_boot_ns_ = 0, last_pause_boot_ns_ = 0;
   bool lease_held_ = false;
+  std::deque<ExecMessage> orders_;  // launches, and what else is for these tasks
   std::map<pid_t, Supervised> supervised_;
   // Exits of killed supervisors, told when the processes that these left are dead.
   std::vector<Lost> lost_;
@@ -172,15 +177,37 @@ std::vector<pid_t> Warden::wait_for_events() {
   return talking;
 }
 
-// One message per turn: no burst of launches delays the check of the lease.
+// All that is there is read, and one launch made a turn: no burst of them delays a lease that was
+// extended, its check, or the stop of what runs.
 void Warden::on_daemon() {
   if (daemon_channel_.fd() < 0) return;
   if (!daemon_channel_.flush()) return lose_daemon();
-  auto message = daemon_channel_.receive();
-  if (message && *message) return obey(**message);
-  if (message) return;
-  if (message.error().code == ErrorCode::kUnreachable) return lose_daemon();
-  spdlog::error("warden: {}", message.error().message);
+  for (int left = kMostReadATurn; left > 0 && orders_.size() < kMostOrders; --left) {
+    auto message = daemon_channel_.receive();
+    if (message && !*message) break;
+    if (message)
+      take(std::move(**message));
+    else if (message.error().code == ErrorCode::kUnreachable)
+      return lose_daemon();
+    else
+      spdlog::error("warden: {}", message.error().message);
+  }
+  if (orders_.empty()) return;
+  const auto order = std::move(orders_.front());
+  orders_.pop_front();
+  obey(order);
+}
+
+// Those of one task stay in order.
+void Warden::take(ExecMessage message) {
+  const auto whose = attempt_of(message);
+  const bool waits = std::holds_alternative<TaskLaunch>(message) ||
+                     std::any_of(orders_.begin(), orders_.end(),
+                                 [&](const auto& order) { return attempt_of(order) == whose; });
+  if (waits)
+    orders_.push_back(std::move(message));
+  else
+    obey(message);
 }
 
 void Warden::obey(const ExecMessage& message) {
@@ -234,7 +261,7 @@ void Warden::refuse(const TaskLaunch& task, std::string why) {
                         .attempt = task.attempt,
                         .how = TaskEnd::kCouldNotStart,
                         .node_fault = true,
-                        .reason = fmt::format("task {}: {}", task.task_id, why)});
+                        .reason = std::move(why)});
 }
 
 void Warden::stop(const StopTask& order) {
@@ -268,6 +295,7 @@ void Warden::set_lease_timer() const {
 }
 
 int Warden::poll_timeout_ms() const {
+  if (!orders_.empty()) return 0;
   if (!lost_.empty()) return kStrayRetryMs;
   if (!hardware_clock_ || supervised_.empty()) return -1;
   const int64_t left_ns = next_look_boot_ns_ - system_clock().boot_ns();
@@ -353,6 +381,7 @@ void Warden::kill_strays() {
 void Warden::lose_daemon() {
   if (daemon_channel_.fd() < 0) return;
   daemon_channel_.close();
+  orders_.clear();
   for (auto& [pid, supervised] : supervised_)
     order_stop(pid, supervised, {supervised.task_id, supervised.attempt, 0, TaskEnd::kLost});
 }

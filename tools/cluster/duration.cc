@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -36,7 +37,9 @@ Result<int64_t> parse_duration_ms(std::string_view text) {
   if (err == std::errc{} && number >= 0)  // NaN compares false
     for (const auto& [name, ms] : kUnits) {
       if (name != unit) continue;
-      if (number * ms <= kMaxMs) return std::llround(number * ms);
+      // What is above 0 stays so: 0 means none to some.
+      if (number * ms <= kMaxMs)
+        return std::max<int64_t>(std::llround(number * ms), number > 0 ? 1 : 0);
       return fail(ErrorCode::kInvalid,
                   fmt::format("'{}' is longer than ten years, {:.0f}d", text, kMaxMs / 86400e3));
     }

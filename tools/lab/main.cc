@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <new>
 
+#include "base/descriptors.h"
 #include "base/process/end.h"
 #include "tools/lab/command.h"
 #include "tools/output/arguments.h"
@@ -37,5 +38,6 @@ int run(int argc, char** argv) {
 }  // namespace tierpilot
 
 int main(int argc, char** argv) {
+  tierpilot::occupy_standard_streams();
   tierpilot::end_process(tierpilot::run(argc, argv));
 }

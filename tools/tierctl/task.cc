@@ -117,8 +117,10 @@ void add_list(CLI::App& task, Context& context) {
   sub->add_option("--state", filter->state)
       ->check(CLI::IsMember(
           {"waiting", "queued", "assigned", "running", "succeeded", "failed", "cancelled"}));
-  sub->add_option("--submission", filter->submission, "only tasks of this submission");
-  sub->add_option("--job", filter->submission)->group("");  // its former name, for scripts
+  sub->add_option("--submission", filter->submission, "only tasks of this submission")
+      ->check(id_number());
+  // Its former name, for scripts.
+  sub->add_option("--job", filter->submission)->group("")->check(id_number());
   sub->add_flag("--ranks", filter->ranks, "also those that are ranks of a gang");
   on_chosen(*sub, context, [&context, filter](ClusterConnection& connection) {
     return list(context, connection, *filter);

@@ -1,6 +1,7 @@
 // tiertool: looks at one node's memory tiers, probes and BPF programs, with or without a daemon.
 #include <CLI/CLI.hpp>
 
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "tools/output/arguments.h"
 #include "tools/tiertool/object.h"
@@ -20,6 +21,7 @@ constexpr void (*kObjects[])(CLI::App&, Context&) = {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tierpilot::occupy_standard_streams();
   Context context;
   CLI::App app{"Inspects the memory tiers of this machine: what they are, how fast, what moves.",
                "tiertool"};

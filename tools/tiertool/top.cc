@@ -204,6 +204,7 @@ void add_top(CLI::App& app, Context& context) {
       ->check(number_between(0.1, 3600.0))
       ->capture_default_str();
   verb->add_option("--count", options->count, "looks until it ends; 0: until q or Ctrl-C")
+      ->check(whole_number())
       ->capture_default_str();
   verb->add_option("--order", options->order,
                    "of the processes; slow: by memory that is not in the fastest tier")

@@ -143,6 +143,27 @@ TEST_F(ExecutorTest, AnExtendedLeaseKeepsTasks) {
   EXPECT_TRUE(listener_->exits.empty());
 }
 
+TEST_F(ExecutorTest, ABurstOfLaunchesHoldsUpNeitherTheLeaseNorStops) {
+  constexpr int64_t kLeaseMs = 2'000;
+  constexpr uint64_t kLaunches = 400;
+  start_without_lease({});
+  hold_lease(kLeaseMs);
+  for (const uint64_t id : {7, 8}) ASSERT_TRUE(executor_->launch(shell(id, "sleep 1000")));
+  for (const uint64_t id : {7, 8}) listener_->wait_started(id);
+  for (uint64_t i = 0; i < kLaunches; ++i) ASSERT_TRUE(executor_->launch(shell(100 + i, "exit 0")));
+  ASSERT_TRUE(executor_->cancel(8, 1, 0));
+  size_t ended_before_8 = 0;
+  for (int i = 0; i < 60'000 && listener_->exits.size() < kLaunches + 1; ++i) {
+    hold_lease(kLeaseMs);
+    listener_->listen(20);
+    if (listener_->exits_of(8) == 0) ended_before_8 = listener_->exits.size();
+  }
+  EXPECT_LT(ended_before_8, kLaunches / 2);
+  EXPECT_EQ(listener_->exits_of(7), 0u) << "its node's lease was held all the time";
+  for (const auto& exit : listener_->exits)
+    EXPECT_EQ(exit.how, exit.task_id == 8 ? TaskEnd::kCancelled : TaskEnd::kExited) << exit.reason;
+}
+
 TEST_F(ExecutorTest, ADeadWardenTakesItsTasksAlongAndIsReported) {
   ASSERT_TRUE(executor_->launch(shell(
       7, detached_sleeper(directory_.path("detached")) + "; echo $$ > task; exec sleep 1000")));

@@ -9,6 +9,8 @@ TEST(Duration, ReadsUnits) {
   EXPECT_EQ(*parse_duration_ms("30s"), 30'000);
   EXPECT_EQ(*parse_duration_ms("30"), 30'000);
   EXPECT_EQ(*parse_duration_ms("250ms"), 250);
+  EXPECT_EQ(*parse_duration_ms("0.0001"), 1) << "0 is something else";
+  EXPECT_EQ(*parse_duration_ms("0"), 0);
   EXPECT_EQ(*parse_duration_ms("1.5m"), 90'000);
   EXPECT_EQ(*parse_duration_ms("2h"), 7'200'000);
   EXPECT_EQ(*parse_duration_ms("1d"), 86'400'000);
