@@ -123,7 +123,7 @@ Result<ExecMessage> decode(std::span<const uint8_t> bytes) {
   }
 }
 
-std::optional<std::pair<uint64_t, uint32_t>> attempt_of(const ExecMessage& message) {
+std::optional<std::pair<uint64_t, uint32_t>> order_attempt(const ExecMessage& message) {
   return std::visit(
       [](const auto& of) -> std::optional<std::pair<uint64_t, uint32_t>> {
         if constexpr (requires { of.attempt; }) return std::pair(of.task_id, of.attempt);

@@ -53,7 +53,7 @@ using ExecMessage = std::variant<TaskLaunch, StopTask, LeaseExtension, TaskStart
 inline constexpr size_t kMaxMessageBytes = 256 * 1024;
 
 // Whose task and which attempt of it; none: it is of no task.
-std::optional<std::pair<uint64_t, uint32_t>> attempt_of(const ExecMessage& message);
+std::optional<std::pair<uint64_t, uint32_t>> order_attempt(const ExecMessage& message);
 
 // kInvalid over kMaxMessageBytes.
 Result<std::vector<uint8_t>> encode(const ExecMessage& message);

@@ -200,10 +200,10 @@ void Warden::on_daemon() {
 
 // Those of one task stay in order.
 void Warden::take(ExecMessage message) {
-  const auto whose = attempt_of(message);
+  const auto whose = order_attempt(message);
   const bool waits = std::holds_alternative<TaskLaunch>(message) ||
                      std::any_of(orders_.begin(), orders_.end(),
-                                 [&](const auto& order) { return attempt_of(order) == whose; });
+                                 [&](const auto& order) { return order_attempt(order) == whose; });
   if (waits)
     orders_.push_back(std::move(message));
   else

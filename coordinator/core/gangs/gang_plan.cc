@@ -24,9 +24,9 @@ PlacedRank place_on(const GangView::Node& node, const std::vector<uint32_t>& own
   else
     place.cpu_units = own;
   // Others may be on those that are best for it: then any does.
+  const std::set<uint32_t> best(place.cpu_units.begin(), place.cpu_units.end());
   for (const uint32_t number : node.cpu_units)
-    if (std::find(place.cpu_units.begin(), place.cpu_units.end(), number) == place.cpu_units.end())
-      place.cpu_units.push_back(number);
+    if (!best.contains(number)) place.cpu_units.push_back(number);
   return rank;
 }
 
