@@ -18,7 +18,7 @@
 #include "daemon/exec/users/belongings.h"
 #include "daemon/exec/users/clear_user.h"
 #include "daemon/exec/users/task_user.h"
-#include "daemon/exec/warden.h"
+#include "daemon/exec/warden/warden.h"
 #include "model/attempt.h"
 
 namespace tierpilot {

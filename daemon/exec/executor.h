@@ -24,7 +24,7 @@
 #include "daemon/exec/message_socket.h"
 #include "daemon/exec/options.h"
 #include "daemon/exec/task.h"
-#include "daemon/exec/warden_link.h"
+#include "daemon/exec/warden/warden_link.h"
 
 namespace tierpilot {
 

@@ -123,13 +123,4 @@ Result<ExecMessage> decode(std::span<const uint8_t> bytes) {
   }
 }
 
-std::optional<std::pair<uint64_t, uint32_t>> order_attempt(const ExecMessage& message) {
-  return std::visit(
-      [](const auto& of) -> std::optional<std::pair<uint64_t, uint32_t>> {
-        if constexpr (requires { of.attempt; }) return std::pair(of.task_id, of.attempt);
-        return std::nullopt;
-      },
-      message);
-}
-
 }  // namespace tierpilot

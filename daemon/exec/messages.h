@@ -3,9 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -51,9 +49,6 @@ using ExecMessage = std::variant<TaskLaunch, StopTask, LeaseExtension, TaskStart
                                  StandStill, OpenFile, FileOpened, TaskCleared>;
 
 inline constexpr size_t kMaxMessageBytes = 256 * 1024;
-
-// Whose task and which attempt of it; none: it is of no task.
-std::optional<std::pair<uint64_t, uint32_t>> order_attempt(const ExecMessage& message);
 
 // kInvalid over kMaxMessageBytes.
 Result<std::vector<uint8_t>> encode(const ExecMessage& message);

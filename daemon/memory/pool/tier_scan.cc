@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <utility>
 
 #include "base/log.h"
 #include "daemon/memory/pool/copy.h"
@@ -42,13 +43,14 @@ Status TierStore::stamp(ReplicaFile& file) const {
   const auto digest = digest_file(fd->get(), file.bytes, name(), kNeverCancelled);
   drop_page_cache(fd->get());
   if (!digest) return tl::unexpected(digest.error());
-  file.id.digest = *digest;
-  // It is there under both names where programs of several versions have run.
-  if (struct stat there{}; ::lstat(path_of(file).c_str(), &there) == 0) {
-    if (::unlink(old_path.c_str()) != 0)
-      return fail_errno(errno, fmt::format("{}: cannot remove '{}'", name(), old_path));
-    return sync_dir();
-  }
+  // Where programs of several versions have run it is there under both names. The one that was just
+  // read replaces the other.
+  const auto unnamed = std::exchange(file.id.digest, *digest);
+  struct stat there {};
+  if (::lstat(path_of(file).c_str(), &there) == 0 && (there.st_mode & S_ISVTX))
+    if (auto status = set_home({{file.id.name, file.id.version, unnamed}, file.bytes}, true);
+        !status)
+      return status;
   if (::rename(old_path.c_str(), path_of(file).c_str()) != 0)
     return fail_errno(errno, fmt::format("{}: cannot rename '{}'", name(), old_path));
   return sync_dir();
@@ -61,11 +63,8 @@ std::vector<FoundReplica> TierStore::stamped(std::vector<FoundReplica> found) co
       spdlog::error("{}: left alone: {}", name(), status.error().message);
       continue;
     }
-    const auto [one, is_new] = by_name.emplace(path_of(replica.file), replica);
-    if (is_new || one->second.home == replica.home) continue;
-    one->second.home = true;
-    if (const auto status = set_home(replica.file, true); !status)
-      spdlog::error("{}", status.error().message);
+    const auto one = by_name.emplace(path_of(replica.file), replica).first;
+    one->second.home |= replica.home;
   }
   found.clear();
   for (auto& [file_name, replica] : by_name) found.push_back(std::move(replica));

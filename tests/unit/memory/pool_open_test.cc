@@ -186,8 +186,10 @@ TEST_F(PoolOpen, AReplicaUnderBothItsNamesIsOne) {
   const auto data = content(1000, 'a');
   const auto plain = replica_file_name({{"a", 1, {}}, 1000});
   const auto stamped = replica_file_name({{"a", 1, digest_of(data)}, 1000});
-  for (const auto& dir : {slow_dir, fast_dir})
-    for (const auto& file : {plain, stamped}) write_file(dir + "/" + file, data);
+  for (const auto& dir : {slow_dir, fast_dir}) {
+    write_file(dir + "/" + plain, data);
+    write_file(dir + "/" + stamped, content(1000, 'x'));  // which nobody has read
+  }
   ASSERT_EQ(::chmod((slow_dir + "/" + plain).c_str(), 01444), 0) << "a home";
   open();
   const auto a = replica("a");
@@ -196,6 +198,7 @@ TEST_F(PoolOpen, AReplicaUnderBothItsNamesIsOne) {
   EXPECT_TRUE(a->in_fast);
   EXPECT_TRUE(a->home);
   expect_consistent();
+  for (const auto& dir : {slow_dir, fast_dir}) EXPECT_EQ(read_file(dir + "/" + stamped), data);
   open();
   EXPECT_TRUE(replica("a")->home);
 }

@@ -1,4 +1,4 @@
-#include "daemon/exec/warden.h"
+#include "daemon/exec/warden/warden.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <deque>
 #include <map>
 
 #include "base/clock.h"
@@ -23,6 +22,7 @@
 #include "daemon/exec/process.h"
 #include "daemon/exec/supervisor.h"
 #include "daemon/exec/users/task_user.h"
+#include "daemon/exec/warden/waiting_orders.h"
 
 namespace tierpilot {
 namespace {
@@ -32,7 +32,6 @@ constexpr int kStrayRetryMs = 20;
 // reading costs a virtual machine some 0.2 ms.
 constexpr int kLookAtClockMs = 500;
 constexpr int kMostReadATurn = 1'024;
-constexpr size_t kMostOrders = 65'536;  // then it launches before it reads on
 constexpr int kWardenNice = -5;
 constexpr std::string_view kWardenOomScore = "-900";
 
@@ -85,7 +84,6 @@ class Warden {
   Status prepare();
   std::vector<pid_t> wait_for_events();
   void on_daemon();
-  void take(ExecMessage message);
   void obey(const ExecMessage& message);
   void launch(const TaskLaunch& task);
   void clear(const TaskLaunch& remains);
@@ -116,7 +114,7 @@ class Warden {
   PauseDetector pauses_;
   int64_t next_look_boot_ns_ = 0, last_pause_boot_ns_ = 0;
   bool lease_held_ = false;
-  std::deque<ExecMessage> orders_;  // launches, and what else is for these tasks
+  WaitingOrders waiting_;
   std::map<pid_t, Supervised> supervised_;
   // Exits of killed supervisors, told when the processes that these left are dead.
   std::vector<Lost> lost_;
@@ -182,32 +180,18 @@ std::vector<pid_t> Warden::wait_for_events() {
 void Warden::on_daemon() {
   if (daemon_channel_.fd() < 0) return;
   if (!daemon_channel_.flush()) return lose_daemon();
-  for (int left = kMostReadATurn; left > 0 && orders_.size() < kMostOrders; --left) {
+  for (int left = kMostReadATurn; left > 0 && !waiting_.full(); --left) {
     auto message = daemon_channel_.receive();
     if (message && !*message) break;
-    if (message)
-      take(std::move(**message));
-    else if (message.error().code == ErrorCode::kUnreachable)
-      return lose_daemon();
-    else
+    if (!message && message.error().code == ErrorCode::kUnreachable) return lose_daemon();
+    if (!message)
       spdlog::error("warden: {}", message.error().message);
+    else if (waiting_.delays(**message))
+      waiting_.push(std::move(**message));
+    else
+      obey(**message);
   }
-  if (orders_.empty()) return;
-  const auto order = std::move(orders_.front());
-  orders_.pop_front();
-  obey(order);
-}
-
-// Those of one task stay in order.
-void Warden::take(ExecMessage message) {
-  const auto whose = order_attempt(message);
-  const bool waits = std::holds_alternative<TaskLaunch>(message) ||
-                     std::any_of(orders_.begin(), orders_.end(),
-                                 [&](const auto& order) { return order_attempt(order) == whose; });
-  if (waits)
-    orders_.push_back(std::move(message));
-  else
-    obey(message);
+  if (!waiting_.empty()) obey(waiting_.pop());
 }
 
 void Warden::obey(const ExecMessage& message) {
@@ -295,7 +279,7 @@ void Warden::set_lease_timer() const {
 }
 
 int Warden::poll_timeout_ms() const {
-  if (!orders_.empty()) return 0;
+  if (!waiting_.empty()) return 0;
   if (!lost_.empty()) return kStrayRetryMs;
   if (!hardware_clock_ || supervised_.empty()) return -1;
   const int64_t left_ns = next_look_boot_ns_ - system_clock().boot_ns();
@@ -381,7 +365,7 @@ void Warden::kill_strays() {
 void Warden::lose_daemon() {
   if (daemon_channel_.fd() < 0) return;
   daemon_channel_.close();
-  orders_.clear();
+  waiting_.clear();
   for (auto& [pid, supervised] : supervised_)
     order_stop(pid, supervised, {supervised.task_id, supervised.attempt, 0, TaskEnd::kLost});
 }
