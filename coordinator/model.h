@@ -120,6 +120,8 @@ struct Task {
   // In the queue, see policies/scheduling/service_order.h; not stored, as what it is reckoned with
   // is not. Once the task is in a TaskBook, only that changes it.
   double place_s = 0;
+  // Since when nothing but room is missing, where that is later than the submit; not stored.
+  int64_t ready_ms = 0;
 
   // Its processes have ended well, and its end counts once what it wrote is on enough nodes.
   bool is_copied() const { return state == TaskState::kRunning && has_ended_well(); }
@@ -242,6 +244,14 @@ struct ReplicaState {
   bool home = false;  // it is kept there until it is told otherwise
   ContentDigest digest{};
   bool damaged = false;  // a copy was found with other bytes, and went
+};
+
+// By which a submit that is repeated is known: an id is its user's.
+struct RequestKey {
+  std::string user;
+  std::string id;  // as the client drew it
+
+  auto operator<=>(const RequestKey&) const = default;
 };
 
 // What a submit was answered, so that the same request id gets the same answer.

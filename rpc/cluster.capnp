@@ -168,7 +168,7 @@ struct CoreShare {
   sinceMs @4 :Int64;
   allocator @5 :Text;
   reason @6 :Text;
-  lossLeft @7 :Node.Measure;   # the last loss as a part of the largest change so far
+  lossLeft @7 :Node.Measure;   # of the largest change, until its last iteration as foretold
   gain @8 :Node.Measure;       # of that, what goes in the next period by what is predicted
   gainOfOneMore @9 :Node.Measure;  # what one unit more would add to that
 }

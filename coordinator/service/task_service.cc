@@ -49,19 +49,14 @@ std::vector<Task> ranks_of(Core& core, const Task& gang) {
   return ranks;
 }
 
-void write_ranks(Core& core, const Task& gang, wire::Task::Builder out) {
+void write_last_ranks(Core& core, const Task& gang, wire::Task::Builder out) {
   auto ranks = ranks_of(core, gang);
   // Those that its last try did without.
   if (gang.attempt == 0)
     ranks.resize(std::min<size_t>(ranks.size(), gang.spec.gang.ranks));
   else
     std::erase_if(ranks, [&](const Task& rank) { return rank.attempt != gang.attempt; });
-  auto list = out.initRanks(static_cast<uint32_t>(ranks.size()));
-  for (uint32_t i = 0; i < list.size(); ++i) {
-    // As its gang's: not said again.
-    ranks[i].spec = {};
-    write_task(ranks[i], list[i]);
-  }
+  write_ranks(std::move(ranks), out);
 }
 
 // The one whose output stands for a gang's; other tasks stand for themselves.
@@ -92,7 +87,7 @@ kj::Promise<void> TaskService::submit(SubmitContext context) {
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
   caller_->core().intake.submit(
-      caller_->peer().name, text(params.getRequestId()), std::move(specs),
+      {caller_->peer().name, text(params.getRequestId())}, std::move(specs),
       [context, fulfiller, who = caller_->name(),
        &accepted = caller_->shared().submissions](Result<SubmitReceipt> receipt) mutable {
         if (!receipt) return (*fulfiller)->reject(to_exception(receipt.error()));
@@ -165,7 +160,7 @@ kj::Promise<void> TaskService::taskShow(TaskShowContext context) {
   const auto task = value_or_throw(caller_->core().task(context.getParams().getId()));
   auto out = context.getResults().initTask();
   write(task, out);
-  if (task.spec.is_gang()) write_ranks(caller_->core(), task, out);
+  if (task.spec.is_gang()) write_last_ranks(caller_->core(), task, out);
   if (const auto why = caller_->core().growth.reason_of(task); !why.empty()) out.setWidth(why);
   std::vector<Task> ranks;
   const auto& speaker = first_rank(caller_->core(), task, ranks);

@@ -15,6 +15,14 @@ unsigned count(const auto& container) {
   return static_cast<unsigned>(container.size());
 }
 
+// Not within a character of UTF-8.
+std::string beginning(std::string text, size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (text[most] & 0xc0) == 0x80) --most;
+  text.resize(most);
+  return text + "...";
+}
+
 void write_rank(const RankAssignment& rank, wire::Rank::Builder out) {
   out.setGang(rank.gang);
   out.setRank(rank.rank);
@@ -170,7 +178,8 @@ void write_assignment(const Assignment& assignment, wire::Assignment::Builder ou
   for (unsigned i = 0; i < datasets.size(); ++i) write_need(assignment.datasets[i], datasets[i]);
 }
 
-void write_task(const Task& task, wire::Task::Builder out) {
+// All but what it was submitted with.
+void write_what_became(const Task& task, wire::Task::Builder out) {
   out.setId(task.id);
   out.setSubmission(task.submission);
   out.setName(task.spec.name);
@@ -183,7 +192,6 @@ void write_task(const Task& task, wire::Task::Builder out) {
   out.setFinishedMs(task.finished_ms);
   out.setUser(task.user);
   out.setPolicy(task.policy);
-  write_spec(task.spec, out.initSpec());
   if (task.exit) write_exit(*task.exit, out.initExit());
   if (task.served) write_served(*task.served, out.initServed());
   out.setRestarts(task.restarts);
@@ -194,6 +202,26 @@ void write_task(const Task& task, wire::Task::Builder out) {
   auto units = out.initCpuUnits(count(task.rank->cpu_units));
   for (unsigned i = 0; i < units.size(); ++i) units.set(i, task.rank->cpu_units[i]);
   write_texts(task.rank->gpus, out.initGpus(count(task.rank->gpus)));
+}
+
+void write_task(const Task& task, wire::Task::Builder out) {
+  write_what_became(task, out);
+  write_spec(task.spec, out.initSpec());
+}
+
+void write_ranks(std::vector<Task> ranks, wire::Task::Builder gang) {
+  constexpr size_t kMostReason = 100;
+  auto list = gang.initRanks(count(ranks));
+  for (unsigned i = 0; i < list.size(); ++i) {
+    auto& rank = ranks[i];
+    rank.served.reset();
+    rank.reason = beginning(std::move(rank.reason), kMostReason);
+    if (rank.exit) {
+      rank.exit->reason = beginning(std::move(rank.exit->reason), kMostReason);
+      rank.exit->memory.clear();
+    }
+    write_what_became(rank, list[i]);
+  }
 }
 
 void write_kept_back(const KeptBack& kept, wire::Task::Builder out) {

@@ -35,6 +35,9 @@ void write_progress(uint64_t task, const std::vector<JobPoint>& points, wire::Ta
 void write_checkpoints(const std::vector<ShownCheckpoint>& checkpoints, wire::Task::Builder out);
 void write_checkpointing(const CheckpointTotals& totals, wire::Checkpointing::Builder out);
 void write_task(const Task& task, wire::Task::Builder out);
+// Those of one gang, beside it: without what its gang says, and cut so that thousands fit a
+// message. What one of them was served and what became of its memory is shown with it alone.
+void write_ranks(std::vector<Task> ranks, wire::Task::Builder gang);
 void write_share(const CoreShare& share, const std::string& allocator,
                  wire::CoreShare::Builder out);
 void write_unit_looks(const std::vector<UnitLook>& looks, capnp::List<wire::UnitLook>::Builder out);

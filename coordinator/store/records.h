@@ -34,7 +34,7 @@ Status put_decision(Db& db, const DecisionRecord& decision);
 Status put_reward(Db& db, AttemptId attempt, const RewardRecord& reward);
 Status put_dataset(Db& db, const Dataset& dataset);
 Status remove_dataset(Db& db, const std::string& name);
-Status put_receipt(Db& db, const std::string& request_id, const SubmitReceipt& receipt);
+Status put_receipt(Db& db, const RequestKey& request, const SubmitReceipt& receipt);
 Status put_setting(Db& db, const std::string& key, int64_t value);
 
 struct TaskFilter {
@@ -68,7 +68,7 @@ Result<uint64_t> last_submission(Db& db);
 inline constexpr int kMostDecisions = 100;
 Result<std::vector<DecisionRecord>> decisions(Db& db, uint64_t task_id);
 Result<std::vector<Dataset>> datasets(Db& db);
-Result<std::optional<SubmitReceipt>> receipt(Db& db, const std::string& request_id);
+Result<std::optional<SubmitReceipt>> receipt(Db& db, const RequestKey& request);
 // What must outlive a restart of a node: its network output, and which instance may hold tasks.
 struct NodeMemory {
   uint32_t slot = 0;

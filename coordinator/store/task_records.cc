@@ -104,12 +104,12 @@ Status update_task(Db& db, const Task& task) {
   return bind_unsigned(*query, task.id).run();
 }
 
-Status put_receipt(Db& db, const std::string& request_id, const SubmitReceipt& receipt) {
+Status put_receipt(Db& db, const RequestKey& request, const SubmitReceipt& receipt) {
   auto query = db.query(
-      "INSERT INTO receipts(request_id, submission, first_task, task_count, digest) "
-      "VALUES(?,?,?,?,?)");
+      "INSERT INTO receipts(user, request_id, submission, first_task, task_count, digest) "
+      "VALUES(?,?,?,?,?,?)");
   if (!query) return tl::unexpected(query.error());
-  query->bind(request_id);
+  query->bind(request.user).bind(request.id);
   bind_unsigned(*query, receipt.submission);
   bind_unsigned(*query, receipt.first_task);
   bind_unsigned(*query, receipt.task_count);
@@ -206,11 +206,12 @@ Result<uint64_t> last_submission(Db& db) {
   return read_max(db, "SELECT COALESCE(MAX(submission), 0) FROM tasks");
 }
 
-Result<std::optional<SubmitReceipt>> receipt(Db& db, const std::string& request_id) {
+Result<std::optional<SubmitReceipt>> receipt(Db& db, const RequestKey& request) {
   auto query = db.query(
-      "SELECT submission, first_task, task_count, digest FROM receipts WHERE request_id = ?");
+      "SELECT submission, first_task, task_count, digest FROM receipts "
+      "WHERE user = ? AND request_id = ?");
   if (!query) return tl::unexpected(query.error());
-  query->bind(request_id);
+  query->bind(request.user).bind(request.id);
   auto row = query->step();
   if (!row) return tl::unexpected(row.error());
   if (!*row) return std::optional<SubmitReceipt>();

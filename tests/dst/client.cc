@@ -83,7 +83,7 @@ void Client::submit(uint64_t number, std::vector<TaskSpec> tasks) {
   ask(
       request,
       [this, request, tasks = std::move(tasks)](Core& core, Answer answer) {
-        core.intake.submit("tester", request, tasks, [=, this](Result<SubmitReceipt> receipt) {
+        core.intake.submit({"tester", request}, tasks, [=, this](Result<SubmitReceipt> receipt) {
           told(request, tasks, receipt);
           const bool refused = !receipt && (receipt.error().code == ErrorCode::kInvalid ||
                                             receipt.error().code == ErrorCode::kNotFound);

@@ -105,8 +105,9 @@ Result<int> submit(Context& context, ClusterConnection& connection, const Argume
 
 void add_gang_options(CLI::App& sub, GangSpec& gang, GangWords& words) {
   gang.max_restarts = kUsualRestarts;
-  sub.add_option("--ranks", gang.ranks, "so many processes that are placed and end together")
-      ->check(CLI::Range(1u, kMostRanks));
+  auto* ranks =
+      sub.add_option("--ranks", gang.ranks, "so many processes that are placed and end together")
+          ->check(CLI::Range(1u, kMostRanks));
   sub.add_option("--max-ranks", gang.max_ranks,
                  "it may begin again, from a checkpoint, with up to so many, where its loss is "
                  "foretold to gain by that")
@@ -122,7 +123,8 @@ void add_gang_options(CLI::App& sub, GangSpec& gang, GangWords& words) {
   add_duration(sub, "--estimate", gang.estimate_ms,
                "how long it runs without failures; with --share, on a unit of its own");
   sub.add_option("--max-restarts", gang.max_restarts,
-                 "tries after failures of a rank (default 3); lost nodes do not count");
+                 "tries after failures of a rank (default 3); lost nodes do not count")
+      ->needs(ranks);
   add_duration(sub, "--start-within", gang.start_within_ms,
                "all ranks must run by then (default 2m)");
 }

@@ -36,7 +36,9 @@ std::string progress_text(const ordered_json& series) {
     return point["attempt"] == last["attempt"];
   });
   auto text = fmt::format(", iteration {}", last["iteration"].get<uint64_t>());
-  if (const auto all = last["iterations"].get<uint64_t>(); all > 0)
+  // A program that goes on beyond what it said.
+  const auto all = last["iterations"].get<uint64_t>();
+  if (all > 0 && last["iteration"].get<uint64_t>() <= all)
     text += fmt::format(" of {} ({:.0f} %)", all, 100.0 * last["iteration"].get<double>() / all);
   if (last["loss"].is_number()) text += fmt::format(", loss {:.4g}", last["loss"].get<double>());
   text += time_left(*first, last);

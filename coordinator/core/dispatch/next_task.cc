@@ -184,7 +184,8 @@ NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full) {
       auto plan = plan_gang(state, gangs, *task);
       if (!plan.ranks.empty()) return {task, {}, std::move(plan)};
       task->reason = std::move(plan.reason);
-      const int64_t waited_ms = state.clock.wall_ms() - task->submitted_ms;
+      const int64_t waited_ms =
+          state.clock.wall_ms() - std::max(task->submitted_ms, task->ready_ms);
       if (plan.could_fit && waited_ms > state.settings.gang_patience_ms) break;
       continue;
     }

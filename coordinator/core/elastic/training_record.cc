@@ -54,7 +54,15 @@ void TrainingRecord::describe(quality::JobState& into) const {
 
 std::optional<double> TrainingRecord::loss_left() const {
   if (highest_ <= lowest_) return {};
-  return (newest_ - lowest_) / (highest_ - lowest_);
+  const auto at_end = predictor_->at(last_iteration());
+  const double floor = at_end && at_end->loss < lowest_ ? at_end->loss : lowest_;
+  return (newest_ - floor) / (highest_ - floor);
+}
+
+double TrainingRecord::last_iteration() const {
+  constexpr double kFarAhead = 10;
+  if (last_->iterations > 0) return static_cast<double>(last_->iterations);
+  return kFarAhead * static_cast<double>(last_->iteration);
 }
 
 std::string TrainingRecord::not_foretold() const {

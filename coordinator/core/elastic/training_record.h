@@ -25,8 +25,8 @@ class TrainingRecord {
   // Fills what is known of it. The state looks at this record.
   void describe(quality::JobState& into) const;
   uint64_t losses() const { return losses_; }
-  // The last one as a part of the largest change so far, above the lowest; nothing before it has
-  // changed.
+  // How far the last one is above the lowest, known or foretold of its last iteration, as a part of
+  // how far the highest is; nothing before it has changed.
   std::optional<double> loss_left() const;
   // What keeps its loss from being foretold; empty: nothing does.
   std::string not_foretold() const;
@@ -36,6 +36,8 @@ class TrainingRecord {
   // What is to fall: its loss, another measure, or the negative of one that is to rise.
   std::optional<double> to_lower(const JobPoint& report) const;
   std::string measure() const;  // for people
+  // That it tells, or one far ahead of where it is.
+  double last_iteration() const;
 
   std::unique_ptr<quality::Predictor> predictor_;
   TrainingGoal goal_;

@@ -237,6 +237,7 @@ void Lifecycle::conclude(Task& task, Verdict verdict, Durable durable,
     if (!verdict.counts) ++task.forgiven;
     task.started_ms = 0;
     task.served.reset();
+    task.ready_ms = state_.clock.wall_ms();
     state_.tasks.enqueue(task);
   } else {
     task.finished_ms = ended_ms.value_or(state_.clock.wall_ms());
@@ -244,7 +245,8 @@ void Lifecycle::conclude(Task& task, Verdict verdict, Durable durable,
       state_.tasks.advance(task, TaskState::kSucceeded);
       datasets = publication_.publish(task);
       end_ranks(state_.tasks, task, changed);
-      for (const uint64_t child : state_.tasks.release_children(task.id)) changed.push_back(child);
+      for (const uint64_t child : state_.tasks.release_children(task.id, state_.clock.wall_ms()))
+        changed.push_back(child);
     } else {
       const bool failed = verdict.fate == Fate::kFailed;
       state_.tasks.advance(task, failed ? TaskState::kFailed : TaskState::kCancelled);

@@ -61,52 +61,51 @@ tl::unexpected<Error> other_content(const std::string& request_id) {
 
 }  // namespace
 
-void Intake::submit(const std::string& user, const std::string& request_id,
-                    std::vector<TaskSpec> specs, Answer answer) {
-  if (request_id.empty() || request_id.size() > kMaxRequestIdBytes)
+void Intake::submit(const RequestKey& request, std::vector<TaskSpec> specs, Answer answer) {
+  if (request.id.empty() || request.id.size() > kMaxRequestIdBytes)
     return answer(fail(ErrorCode::kInvalid,
                        fmt::format("the request id must have 1 to {} bytes", kMaxRequestIdBytes)));
   const auto digest = digest_of(specs);
-  if (auto pending = pending_.find(request_id); pending != pending_.end()) {
-    if (pending->second.digest != digest) return answer(other_content(request_id));
+  if (auto pending = pending_.find(request); pending != pending_.end()) {
+    if (pending->second.digest != digest) return answer(other_content(request.id));
     pending->second.waiting.push_back(std::move(answer));
     return;
   }
-  auto before = records::receipt(state_.store.reader(), request_id);
+  auto before = records::receipt(state_.store.reader(), request);
   if (!before) return answer(tl::unexpected(before.error()));
   if (*before) {
-    if ((*before)->digest != digest) return answer(other_content(request_id));
+    if ((*before)->digest != digest) return answer(other_content(request.id));
     return answer(**before);
   }
   auto depends_on = admit(specs, state_.catalog, state_.registry, state_.leaving_nodes);
   if (!depends_on) return answer(tl::unexpected(depends_on.error()));
   const auto& limits = state_.settings.queue_limits;
-  if (auto room = state_.load.room_for(limits, user, load_of(specs)); !room)
+  if (auto room = state_.load.room_for(limits, request.user, load_of(specs)); !room)
     return answer(tl::unexpected(room.error()));
   if (auto kept = promises_(specs, coming()); !kept) return answer(tl::unexpected(kept.error()));
   const auto load = load_of(specs);  // as promised
-  state_.load.add(user, load);
+  state_.load.add(request.user, load);
 
-  auto tasks = number(user, std::move(specs), *depends_on);
+  auto tasks = number(request.user, std::move(specs), *depends_on);
   const SubmitReceipt receipt{state_.last_submission, tasks.front().id, depends_on->size(), digest};
   // A dataset or a node must not be removed between this check and the commit.
   for (const auto& task : tasks) state_.catalog.add_user(task);
   for (const auto& task : tasks)
     if (!task.spec.node.empty()) state_.coming_to.insert(task.spec.node);
-  auto& pending = pending_[request_id] = {digest, {}, {}};
+  auto& pending = pending_[request] = {digest, {}, {}};
   pending.waiting.push_back(std::move(answer));
   for (const auto& task : tasks)
     if (task.spec.is_shared()) pending.shared.push_back(task.spec);
   auto shared = std::make_shared<const std::vector<Task>>(tasks);
   state_.store.write_first(
-      [shared, receipt, request_id](Db& db) -> Status {
+      [shared, receipt, request](Db& db) -> Status {
         for (const auto& task : *shared)
           if (auto put = records::put_task(db, task); !put) return put;
-        return records::put_receipt(db, request_id, receipt);
+        return records::put_receipt(db, request, receipt);
       },
-      [this, request_id, receipt, tasks = std::move(tasks),
+      [this, request, receipt, tasks = std::move(tasks),
        depends_on = std::move(*depends_on)](Status status) mutable {
-        committed(request_id, receipt, std::move(tasks), depends_on, status);
+        committed(request, receipt, std::move(tasks), depends_on, status);
       });
 }
 
@@ -139,11 +138,11 @@ std::vector<Task> Intake::number(const std::string& user, std::vector<TaskSpec> 
   return tasks;
 }
 
-void Intake::committed(const std::string& request_id, const SubmitReceipt& receipt,
+void Intake::committed(const RequestKey& request, const SubmitReceipt& receipt,
                        std::vector<Task> tasks, const Dependencies& depends_on,
                        const Status& status) {
-  auto waiting = std::move(pending_[request_id].waiting);
-  pending_.erase(request_id);
+  auto waiting = std::move(pending_[request].waiting);
+  pending_.erase(request);
   for (const auto& task : tasks) state_.coming_to.extract(task.spec.node);
   if (!status) {
     for (const auto& task : tasks) {

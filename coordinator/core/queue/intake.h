@@ -24,10 +24,9 @@ class Intake {
   Intake(ClusterState& state, Promises promises, std::function<void()> accepted)
       : state_(state), promises_(std::move(promises)), accepted_(std::move(accepted)) {}
 
-  // The same request id gets the same answer, before and after a restart; with other content it is
-  // a kConflict.
-  void submit(const std::string& user, const std::string& request_id, std::vector<TaskSpec> specs,
-              Answer answer);
+  // The same request id of the same user gets the same answer, before and after a restart; with
+  // other content it is a kConflict.
+  void submit(const RequestKey& request, std::vector<TaskSpec> specs, Answer answer);
 
  private:
   struct Pending {
@@ -38,13 +37,13 @@ class Intake {
   std::vector<const TaskSpec*> coming() const;
   std::vector<Task> number(const std::string& user, std::vector<TaskSpec> specs,
                            const Dependencies& depends_on);
-  void committed(const std::string& request_id, const SubmitReceipt& receipt,
-                 std::vector<Task> tasks, const Dependencies& depends_on, const Status& status);
+  void committed(const RequestKey& request, const SubmitReceipt& receipt, std::vector<Task> tasks,
+                 const Dependencies& depends_on, const Status& status);
 
   ClusterState& state_;
   Promises promises_;
   std::function<void()> accepted_;
-  std::map<std::string, Pending> pending_;  // submits on their way to the disk, by request id
+  std::map<RequestKey, Pending> pending_;  // submits on their way to the disk
 };
 
 }  // namespace tierpilot

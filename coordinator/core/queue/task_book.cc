@@ -85,7 +85,7 @@ void TaskBook::place_anew(const std::function<double(const Task&)>& place_s) {
   }
 }
 
-std::vector<uint64_t> TaskBook::release_children(uint64_t id) {
+std::vector<uint64_t> TaskBook::release_children(uint64_t id, int64_t now_ms) {
   std::vector<uint64_t> ready;
   const auto found = children_.find(id);
   if (found == children_.end()) return ready;
@@ -96,6 +96,7 @@ std::vector<uint64_t> TaskBook::release_children(uint64_t id) {
     missing->second.erase(id);
     if (!missing->second.empty() || task->state != TaskState::kWaiting) continue;
     missing_.erase(missing);
+    task->ready_ms = now_ms;
     enqueue(*task);
     ready.push_back(child);
   }

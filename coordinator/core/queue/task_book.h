@@ -35,7 +35,7 @@ class TaskBook {
   void place_anew(const std::function<double(const Task&)>& place_s);
 
   // `id` has succeeded: the tasks that now have nothing left to wait for, already queued.
-  std::vector<uint64_t> release_children(uint64_t id);
+  std::vector<uint64_t> release_children(uint64_t id, int64_t now_ms);
   // All that depend on `id`, directly or not, and have not ended, by rising id.
   std::vector<uint64_t> descendants(uint64_t id) const;
 

@@ -34,5 +34,6 @@ Status add_what_jobs_did(Db& db);
 Status name_submissions(Db& db);
 Status add_pair_effects(Db& db);
 Status name_unit_faults(Db& db);
+Status key_receipts_by_user(Db& db);
 
 }  // namespace tierpilot::records

@@ -46,7 +46,7 @@ Status put_ended(Db& db, uint64_t id) {
   if (auto put = records::put_reward(db, decision.attempt, {.reward = 0.5}); !put) return put;
   if (id % kTasksPerSubmission != 1) return {};
   // As random as a client's.
-  return records::put_receipt(db, fmt::format("{:016x}", id * 0x9e3779b97f4a7c15),
+  return records::put_receipt(db, {task.user, fmt::format("{:016x}", id * 0x9e3779b97f4a7c15)},
                               {task.submission, id, kTasksPerSubmission, std::string(64, 'd')});
 }
 

@@ -186,7 +186,7 @@ class CoreTest : public ::testing::Test {
 
   Result<SubmitReceipt> submit(std::vector<TaskSpec> specs, const std::string& request = {}) {
     std::optional<Result<SubmitReceipt>> answer;
-    intake_->submit("tester", request.empty() ? "r" + std::to_string(++requests_) : request,
+    intake_->submit({"tester", request.empty() ? "r" + std::to_string(++requests_) : request},
                     std::move(specs), [&](auto result) { answer = std::move(result); });
     EXPECT_TRUE(posts_.run_until([&] { return answer.has_value(); }));
     return *answer;

@@ -50,7 +50,7 @@ class CoordinatorMetrics : public ::testing::Test {
     facts.units = 4;
     facts.data_address = "unix:/" + facts.name;
     ASSERT_TRUE(core_->membership.join(facts, std::make_shared<NoLink>(), {}, {}));
-    core_->intake.submit("user " + facts.name, "r" + facts.name, {}, [](auto) {});
+    core_->intake.submit({"user " + facts.name, "r" + facts.name}, {}, [](auto) {});
     core_->state.catalog.put({.name = "d" + facts.name, .bytes = 1, .home = facts.name});
   }
   std::string page() { return coordinator_metrics(*core_, 0); }
@@ -84,7 +84,8 @@ TEST_F(CoordinatorMetrics, GangsAndTasksThatWaitForSharesAreQueuedAndRanksAreNoT
   gang.gang = {.ranks = 2, .max_ranks = 3};
   shared.share = {.wanted = true, .milli = 100};
   bool taken = false;
-  core_->intake.submit("user", "r", {gang, shared}, [&](const auto& done) { taken = bool(done); });
+  core_->intake.submit({"user", "r"}, {gang, shared},
+                       [&](const auto& done) { taken = bool(done); });
   while (store_->commit_next()) continue;
   ASSERT_TRUE(taken);
   EXPECT_NE(page().find("tierpilot_tasks{state=\"queued\"} 2\n"), std::string::npos);

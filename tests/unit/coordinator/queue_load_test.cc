@@ -24,7 +24,7 @@ class QueueLimitsTest : public CoreTest {
   }
   Result<SubmitReceipt> submit_as(const std::string& user, std::vector<TaskSpec> specs) {
     std::optional<Result<SubmitReceipt>> answer;
-    intake_->submit(user, user + std::to_string(++requests_), std::move(specs),
+    intake_->submit({user, user + std::to_string(++requests_)}, std::move(specs),
                     [&](auto result) { answer = std::move(result); });
     EXPECT_TRUE(posts_.run_until([&] { return answer.has_value(); }));
     return *answer;
@@ -55,7 +55,7 @@ TEST_F(QueueLimitsTest, SubmitsUnderWayCount) {
   limit({.tasks_per_user = 2});
   int taken = 0, refused = 0;
   for (int i = 0; i < 5; ++i)
-    intake_->submit("a", "r" + std::to_string(i), {spec()},
+    intake_->submit({"a", "r" + std::to_string(i)}, {spec()},
                     [&](const auto& answer) { answer ? ++taken : ++refused; });
   ASSERT_TRUE(posts_.run_until([&] { return taken + refused == 5; }));
   EXPECT_EQ(taken, 2);

@@ -1,8 +1,9 @@
-// What nodes tell of themselves, as it is taken.
+// What nodes tell of themselves, as it is taken; and what is told of their tasks.
 #include <capnp/message.h>
 #include <gmock/gmock.h>
 
 #include "coordinator/service/wire.h"
+#include "rpc/limits.h"
 
 namespace tierpilot {
 namespace {
@@ -26,6 +27,31 @@ TEST(ReportWire, GpusAreTakenThatHaveAName) {
   std::vector<std::string> taken;
   for (const auto& unit : read_facts(info.asReader()).shared_units) taken.push_back(unit.gpu);
   EXPECT_THAT(taken, ElementsAre("GPU-1", "", "GPU-2")) << "one without a GPU is of cores";
+}
+
+// As many as a gang may have, each with all that an end tells.
+TEST(TaskWire, AGangOfThousandsThatEndedFitsAMessage) {
+  Task rank;
+  rank.user = "uid 1000";
+  rank.policy = "most-loaded-first";
+  rank.node = "a-node.with-a-long-name.of-some-cluster.example";
+  rank.state = TaskState::kFailed;
+  rank.reason = std::string(99, 'r') + "\u00e4" + std::string(4000, 'r');
+  rank.rank = RankOf{.gang = 1, .rank = 7, .cpu_units = {1, 2}, .gpus = {"GPU-1"}};
+  rank.exit = TaskExit{.how = TaskEnd::kExited, .reason = rank.reason};
+  for (int i = 0; i < 40; ++i)
+    rank.exit->memory.emplace_back("a_figure_of_memory", Figure{1.0, {}});
+  rank.served = ServedData{};
+  capnp::MallocMessageBuilder message;
+  auto gang = message.initRoot<wire::Task>();
+  write_ranks(std::vector<Task>(4096, rank), gang);
+  EXPECT_LT(message.sizeInWords() * sizeof(capnp::word), RpcLimits{}.max_frame_bytes);
+  ASSERT_EQ(gang.getRanks().size(), 4096u);
+  const auto last = gang.getRanks()[4095].asReader();
+  EXPECT_EQ(std::string(last.getReason()), std::string(99, 'r') + "...");
+  EXPECT_EQ(last.getRank(), 7u);
+  EXPECT_EQ(std::string(last.getExit().getHow()), "exited");
+  EXPECT_EQ(last.getExit().getMemory().size(), 0u);
 }
 
 }  // namespace

@@ -218,7 +218,7 @@ TEST_F(SharePromisesTest, ThoseThatComeAtTheSameTimeAreCountedWithEachOther) {
   hold_disk();
   std::vector<Result<SubmitReceipt>> answers;
   for (int i = 0; i < 4; ++i)
-    intake_->submit("tester", "at once " + std::to_string(i), {promised("p", 1000, 20, 45)},
+    intake_->submit({"tester", "at once " + std::to_string(i)}, {promised("p", 1000, 20, 45)},
                     [&](auto answer) { answers.push_back(std::move(answer)); });
   EXPECT_EQ(answers.size(), 3U) << "one is on its way to the disk, the others are refused";
   release_disk();

@@ -37,7 +37,7 @@ TEST(TaskBook, ATaskThatWaitedForAnotherIsQueuedAtItsPlace) {
   TaskBook book;
   book.add({task_at(1, 5), task_at(2, 3, TaskState::kWaiting)}, {{}, {1}});
   EXPECT_THAT(book.queue(), ElementsAre(Pair(5, 1)));
-  EXPECT_THAT(book.release_children(1), ElementsAre(2));
+  EXPECT_THAT(book.release_children(1, 0), ElementsAre(2));
   EXPECT_THAT(book.queue(), ElementsAre(Pair(3, 2), Pair(5, 1)));
 }
 
@@ -49,7 +49,7 @@ TEST(TaskBook, AllArePlacedAnewAndOnlyQueuedOnesAreInTheQueue) {
   book.place_anew([](const Task& task) { return 10.0 - static_cast<double>(task.id); });
   EXPECT_THAT(book.queue(), ElementsAre(Pair(5, 5), Pair(6, 4), Pair(9, 1)));
   book.enqueue(*book.find(2));
-  book.release_children(1);
+  book.release_children(1, 0);
   EXPECT_THAT(book.queue(),
               ElementsAre(Pair(5, 5), Pair(6, 4), Pair(7, 3), Pair(8, 2), Pair(9, 1)));
 }

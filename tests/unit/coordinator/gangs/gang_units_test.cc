@@ -179,6 +179,30 @@ TEST_F(Gangs, ThatHaveWaitedLongAreNotOvertakenForEver) {
   EXPECT_EQ(task(id).state, TaskState::kAssigned);
 }
 
+// The time that it waited for others is none that it lacked room.
+TEST_F(Gangs, ThatWaitedForOthersAreOvertakenForAsLongAsAnyGang) {
+  join("a");
+  auto first = spec("first"), gang_after = gang(2);
+  gang_after.name = "gang";
+  gang_after.after = {"first"};
+  const auto id = submit({first, gang_after})->first_task;
+  place();
+  pass(settings_.gang_patience_ms + 1);
+  const auto busy = submit({spec()})->first_task;
+  place();
+  EXPECT_TRUE(exit("a", {id, 1}, success()));
+  flush();
+  const auto later = submit({spec()})->first_task;
+  place();
+  EXPECT_EQ(task(id + 1).state, TaskState::kQueued);
+  EXPECT_EQ(task(later).state, TaskState::kAssigned);
+  EXPECT_TRUE(exit("a", {busy, 1}, success()));
+  pass(settings_.gang_patience_ms + 1);
+  const auto last = submit({spec()})->first_task;
+  place();
+  EXPECT_EQ(task(last).state, TaskState::kQueued);
+}
+
 // What no waiting brings about keeps nobody waiting.
 TEST_F(Gangs, ThatTheClusterCannotRunAsItIsAreOvertaken) {
   join("a");

@@ -177,7 +177,7 @@ TEST_F(NodeAdminTest, ATaskIsNotTakenForANodeWhileItsRemovalIsWritten) {
   std::optional<Status> removed;
   admin().remove("a", "tester", [&](Status told) { removed = std::move(told); });
   std::optional<Result<SubmitReceipt>> answer;
-  intake_->submit("tester", "r", {bound}, [&](auto result) { answer = std::move(result); });
+  intake_->submit({"tester", "r"}, {bound}, [&](auto result) { answer = std::move(result); });
   release_disk();
   EXPECT_TRUE(removed && *removed);
   ASSERT_TRUE(answer && !*answer);
@@ -192,7 +192,7 @@ TEST_F(NodeAdminTest, ANodeIsNotRemovedWhileATaskThatIsBoundToItIsWritten) {
   bound.node = "a";
   hold_disk();
   std::optional<Result<SubmitReceipt>> answer;
-  intake_->submit("tester", "r", {bound}, [&](auto result) { answer = std::move(result); });
+  intake_->submit({"tester", "r"}, {bound}, [&](auto result) { answer = std::move(result); });
   std::optional<Status> removed;
   admin().remove("a", "tester", [&](Status told) { removed = std::move(told); });
   release_disk();

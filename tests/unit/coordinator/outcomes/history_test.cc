@@ -46,7 +46,7 @@ class HistoryTest : public CoreTest {
     ASSERT_TRUE(submit({spec()}, request + "-last"));
   }
   bool remembers(const std::string& request) {
-    return records::receipt(store_->reader(), request)->has_value();
+    return records::receipt(store_->reader(), {"tester", request})->has_value();
   }
   // Ended long ago, each submitted alone; but `waiting`, which has not ended.
   void put_old_tasks(uint64_t count, uint64_t waiting = 0, uint64_t first = 1) {
@@ -60,7 +60,9 @@ class HistoryTest : public CoreTest {
             task.state = id == waiting ? TaskState::kQueued : TaskState::kSucceeded;
             task.submitted_ms = task.finished_ms = long_ago_ms;
             if (auto put = records::put_task(db, task); !put) return put;
-            if (auto put = records::put_receipt(db, std::to_string(id), {id, id, 1, ""}); !put)
+            if (auto put =
+                    records::put_receipt(db, {"tester", std::to_string(id)}, {id, id, 1, ""});
+                !put)
               return put;
           }
           return records::put_setting(db, "history_now_ms", clock_.wall_ms());

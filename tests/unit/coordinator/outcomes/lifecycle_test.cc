@@ -35,10 +35,26 @@ TEST_F(CoreTest, SameRequestIdSameAnswer) {
   EXPECT_EQ(other.error().code, ErrorCode::kConflict);
 }
 
+TEST_F(CoreTest, ARequestIdIsItsUsers) {
+  std::vector<Result<SubmitReceipt>> answers;
+  const auto submit_as = [&](const std::string& user, const std::string& name) {
+    intake_->submit({user, "same"}, {spec(name)}, [&](auto answer) { answers.push_back(answer); });
+  };
+  submit_as("ann", "a");
+  submit_as("bob", "b");  // while hers is on its way to the disk
+  ASSERT_TRUE(posts_.run_until([&] { return answers.size() == 2; }));
+  submit_as("cid", "a");  // and after it
+  ASSERT_TRUE(posts_.run_until([&] { return answers.size() == 3; }));
+  for (const auto& answer : answers) ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(state_->tasks.find(answers[1]->first_task)->user, "bob");
+  EXPECT_EQ(state_->tasks.find(answers[2]->first_task)->user, "cid");
+  EXPECT_EQ(state_->tasks.all().size(), 3u);
+}
+
 TEST_F(CoreTest, ConcurrentRepeatsShareOneCommit) {
   std::vector<uint64_t> answers;
   for (int i = 0; i < 3; ++i)
-    intake_->submit("u", "same", {spec("a")}, [&](auto r) { answers.push_back(r->first_task); });
+    intake_->submit({"u", "same"}, {spec("a")}, [&](auto r) { answers.push_back(r->first_task); });
   ASSERT_TRUE(posts_.run_until([&] { return answers.size() == 3; }));
   EXPECT_THAT(answers, ElementsAre(answers[0], answers[0], answers[0]));
   EXPECT_EQ(state_->tasks.all().size(), 1u);

@@ -86,7 +86,7 @@ void expect_the_rows(Store& store) {
   EXPECT_EQ(datasets->front().home, "n1");
   EXPECT_FALSE(datasets->front().digest.known()) << "its home will tell it";
   EXPECT_EQ(datasets->front().replicas, 1u);
-  EXPECT_EQ((*records::receipt(db, "r1"))->first_task, 7u);
+  EXPECT_EQ((*records::receipt(db, {(*task)->user, "r1"}))->first_task, 7u);
   EXPECT_EQ(records::nodes(db)->at("n1").instance, 99u);
   EXPECT_EQ(*records::setting(db, "lease_ms", 0), 12345);
 }
@@ -107,8 +107,8 @@ TEST_P(EarlierStores, AreBroughtToTodays) {
 }
 
 TEST_P(EarlierStores, AStepThatFailsLeavesTheStoreAsItWas) {
-  // The last step makes an index of this name.
-  begin_with(contents(written(GetParam())) + "CREATE TABLE unit_failures_told(other INTEGER);");
+  // The last step makes a table of this name.
+  begin_with(contents(written(GetParam())) + "CREATE TABLE receipts_of_users(other INTEGER);");
   const auto path = directory_ / "tierpilot.db";
   auto opened = Store::open(directory_, [](auto) {});
   ASSERT_FALSE(opened);
@@ -120,7 +120,7 @@ TEST_P(EarlierStores, AStepThatFailsLeavesTheStoreAsItWas) {
   EXPECT_EQ(rewards->integer(0), GetParam() >= 4) << "the steps before it are undone with it";
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, EarlierStores, ::testing::Range<int64_t>(1, 13));
+INSTANTIATE_TEST_SUITE_P(Formats, EarlierStores, ::testing::Range<int64_t>(1, 14));
 
 TEST_F(EarlierStores, WhatJobsDidIsKept) {
   begin_with(contents(written(10)));

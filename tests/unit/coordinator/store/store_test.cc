@@ -236,7 +236,9 @@ TEST_F(CoreTest, StorePrunesWholeOldJobsButKeepsTheLast) {
           task.state = id == 2 ? TaskState::kQueued : TaskState::kSucceeded;
           task.finished_ms = 100;
           if (auto put = records::put_task(db, task); !put) return put;
-          if (auto put = records::put_receipt(db, "r" + std::to_string(id), {id, id, 1, "x"}); !put)
+          if (auto put =
+                  records::put_receipt(db, {"u", "r" + std::to_string(id)}, {id, id, 1, "x"});
+              !put)
             return put;
           DecisionRecord decision;
           decision.attempt = {id, 1};
@@ -254,8 +256,8 @@ TEST_F(CoreTest, StorePrunesWholeOldJobsButKeepsTheLast) {
   EXPECT_TRUE(stored(2));
   EXPECT_FALSE(stored(3));
   EXPECT_TRUE(stored(4));
-  EXPECT_FALSE(*records::receipt(store_->reader(), "r1"));
-  EXPECT_TRUE(*records::receipt(store_->reader(), "r4"));
+  EXPECT_FALSE(*records::receipt(store_->reader(), {"u", "r1"}));
+  EXPECT_TRUE(*records::receipt(store_->reader(), {"u", "r4"}));
   EXPECT_TRUE(records::decisions(store_->reader(), 1)->empty());
   EXPECT_EQ(records::decisions(store_->reader(), 4)->size(), 1u);
   auto rewards = store_->reader().query("SELECT COUNT(*) FROM rewards");
