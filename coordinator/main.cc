@@ -35,6 +35,7 @@ Result<std::vector<std::unique_ptr<RpcServer>>> listen(EventLoop& loop,
                                                        const Tls& tls, ServiceContext& service) {
   std::vector<std::unique_ptr<RpcServer>> servers;
   RpcLimits limits;
+  limits.spare_idle_ms = 10'000;  // nodes and waiting clients are not idle for so long
   const uint64_t descriptors = raise_descriptor_limit();
   limits.max_connections = affordable_connections(
       config.max_connections, config.listen_unix && config.listen_tls ? 2 : 1, descriptors);

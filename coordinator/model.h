@@ -246,6 +246,8 @@ struct ReplicaState {
   bool damaged = false;  // a copy was found with other bytes, and went
 };
 
+inline constexpr size_t kMaxRequestIdBytes = 128;
+
 // By which a submit that is repeated is known: an id is its user's.
 struct RequestKey {
   std::string user;

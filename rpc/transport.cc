@@ -131,6 +131,9 @@ Channel tls_channel(std::unique_ptr<TlsSocket> socket, std::string address, cons
   if (const auto why = read_since ? tls->distrusts(socket->native_handle()) : ""; !why.empty())
     refuse(why);
   Peer peer = tls_peer(socket->native_handle(), address);
+  // They all would be one user. A server is known by its host's name.
+  if (peer.name.empty() && SSL_is_server(socket->native_handle()))
+    refuse("its certificate names nobody (it has no CN): issue one that does");
   // Else whoever has it would count as that account of this machine.
   if (peer.name.starts_with(kUidPrefix))
     refuse(

@@ -22,11 +22,12 @@ namespace {
 constexpr off_t kMostBytes = 64 << 20;
 
 // Speeds of tiers are measured anew in each run, and what differs a little is learned on the way.
+// Which directory it is does not matter: each task, and each of its tries, is given one of its own.
 std::string settings_of(const Session& session) {
   auto text = fmt::format("{} {} {}", TIERPILOT_VERSION, session.settings().rule,
                           session.settings().budget_bytes);
   for (const auto& tier : session.pool().tiers())
-    text += fmt::format(" {}={}", tier.tier->name(), tier.tier->kind());
+    text += tier.tier->kind() == "directory" ? " directory" : " " + tier.tier->name();
   return text;
 }
 

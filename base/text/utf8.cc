@@ -1,7 +1,5 @@
 #include "base/text/utf8.h"
 
-#include <cstddef>
-
 namespace tierpilot {
 namespace {
 
@@ -41,6 +39,13 @@ bool is_utf8(std::string_view bytes) {
     bytes.remove_prefix(length);
   }
   return true;
+}
+
+std::string beginning(std::string text, size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  text.resize(most);
+  return text + "...";
 }
 
 }  // namespace tierpilot

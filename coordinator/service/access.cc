@@ -58,8 +58,9 @@ Role AccessRules::role_of(const Peer& peer) const {
 
 bool AccessRules::may_join(const Peer& peer) const {
   if (is_local_operator(peer)) return true;
-  if (nodes) return nodes->contains(peer.name);
-  if (users.empty() || role_of(peer) == Role::kOperate) return true;
+  if (nodes)
+    return nodes->contains(peer.name) || (peer.uid && nodes->contains(account_of(*peer.uid)));
+  if (role_of(peer) == Role::kOperate) return true;
   // Who is a user is no node: it would get other people's tasks.
   return !peer.uid && !users.contains(peer.name);
 }

@@ -29,7 +29,7 @@ auto cut_to_frame(std::vector<Task> tasks, Get size_of) {
 }
 
 size_t task_wire_size(const Task& task) {
-  return 1024 + 2 * spec_text(task.spec).size();
+  return 1024 + 2 * spec_text(task.spec).size() + task.reason.size();
 }
 
 std::vector<Task> ranks_of(Core& core, const Task& gang) {
@@ -117,6 +117,7 @@ kj::Promise<void> TaskService::taskList(TaskListContext context) {
   filter.submission = params.getSubmission();
   filter.after = params.getAfter();
   filter.limit = params.getLimit() ? std::min(params.getLimit(), kMostTasks) : kMostTasks;
+  filter.most_bytes = kPageBytes;
   auto tasks = cut_to_frame(
       value_or_throw(records::tasks(caller_->core().state.store.reader(), filter)), task_wire_size);
   auto out = context.getResults().initTasks(static_cast<unsigned>(tasks.size()));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text/utf8.h"
 #include "coordinator/service/access.h"
 #include "rpc/digest.h"
 #include "rpc/protocol.h"
@@ -13,14 +14,6 @@ namespace {
 
 unsigned count(const auto& container) {
   return static_cast<unsigned>(container.size());
-}
-
-// Not within a character of UTF-8.
-std::string beginning(std::string text, size_t most) {
-  if (text.size() <= most) return text;
-  while (most > 0 && (text[most] & 0xc0) == 0x80) --most;
-  text.resize(most);
-  return text + "...";
 }
 
 void write_rank(const RankAssignment& rank, wire::Rank::Builder out) {

@@ -1,6 +1,8 @@
 #include "coordinator/store/backup.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -146,6 +148,35 @@ Status fill_state(const fs::path& backup, const fs::path& state_dir, const fs::p
   return begin_epoch(*db, now_ms);
 }
 
+// As root for the account whose folder it is, which is to start there.
+Status give_to_owner(const fs::path& state_dir) {
+  if (::geteuid() != 0) return {};
+  struct stat owner {};
+  if (::stat(state_dir.c_str(), &owner) != 0) return fail_errno(errno, state_dir.native());
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(state_dir, error), end; !error && at != end;
+       at.increment(error))
+    if (::lchown(at->path().c_str(), owner.st_uid, owner.st_gid) != 0)
+      return fail_errno(errno, at->path().native());
+  if (error) return fail_errno(error.value(), state_dir.native());
+  return {};
+}
+
+Status restore_into(const fs::path& file, const fs::path& state_dir, int64_t now_ms) {
+  std::error_code error;
+  const fs::path unfinished = state_dir / kUnfinishedStore;
+  fs::remove(unfinished, error);
+  auto filled = fill_state(file, state_dir, unfinished, now_ms);
+  if (filled) filled = give_to_owner(state_dir);
+  if (!filled) {
+    fs::remove(unfinished, error);
+    fs::remove_all(state_dir / kPolicyFolder, error);
+    return fail(filled.error().code,
+                fmt::format("backup '{}': {}", file.string(), filled.error().message));
+  }
+  return rename_durably(unfinished, state_dir / kStoreFile);
+}
+
 }  // namespace
 
 Status write_backup(const fs::path& state_dir, const fs::path& file) {
@@ -169,16 +200,12 @@ Status restore_backup(const fs::path& file, const fs::path& state_dir, int64_t n
                   fmt::format("'{}' is there: a backup is restored to an empty state directory; "
                               "move what is in this one elsewhere",
                               taken.string()));
+  // It has everybody's environments, and keeps out whom the backup does.
+  const mode_t before = ::umask(077);
   fs::create_directories(state_dir, error);
-  const fs::path unfinished = state_dir / kUnfinishedStore;
-  fs::remove(unfinished, error);
-  if (auto filled = fill_state(file, state_dir, unfinished, now_ms); !filled) {
-    fs::remove(unfinished, error);
-    fs::remove_all(state_dir / kPolicyFolder, error);
-    return fail(filled.error().code,
-                fmt::format("backup '{}': {}", file.string(), filled.error().message));
-  }
-  return rename_durably(unfinished, state_dir / kStoreFile);
+  auto restored = restore_into(file, state_dir, now_ms);
+  ::umask(before);
+  return restored;
 }
 
 }  // namespace tierpilot

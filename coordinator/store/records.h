@@ -1,6 +1,7 @@
 // How the model's values stand in the store's tables. Called inside a transaction, or to read.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -42,6 +43,8 @@ struct TaskFilter {
   uint64_t submission = 0;  // 0: any
   uint64_t after = 0;       // ids above this one, rising
   uint32_t limit = 500;
+  // Of what they were submitted with; the one that exceeds it is the last.
+  size_t most_bytes = std::numeric_limits<size_t>::max();
 };
 
 struct HistoryFilter {

@@ -158,7 +158,17 @@ Result<std::vector<Task>> tasks(Db& db, const TaskFilter& filter) {
   bind_unsigned(*query, filter.after);
   query->bind(int64_t{filter.limit});
   if (filter.submission && filter.state) query->bind(state);
-  return read_all<Task>(*query, read_task);
+  std::vector<Task> found;
+  for (size_t bytes = 0; bytes <= filter.most_bytes;) {
+    auto more = query->step();
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) break;
+    auto row = read_task(*query);
+    if (!row) return tl::unexpected(row.error());
+    bytes += query->text(12).size();
+    found.push_back(std::move(*row));
+  }
+  return found;
 }
 
 Result<HistoryPage> history(Db& db, const HistoryFilter& filter) {

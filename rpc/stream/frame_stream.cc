@@ -189,7 +189,11 @@ FrameStream::Message FrameStream::take(kj::Array<capnp::word> payload) {
   auto reader = open_frame(kj::mv(payload), limits_);
   if (!reader) refuse(reader.error());
   deadline_ns_ = 0;
-  if (limits_.spare_idle_ms > 0) count_calls((*reader)->getRoot<capnp::rpc::Message>());
+  const auto message = (*reader)->getRoot<capnp::rpc::Message>();
+  // Of others the library keeps the results until they are taken elsewhere, for ever.
+  if (message.isCall() && !message.getCall().getSendResultsTo().isCaller())
+    refuse({ErrorCode::kInvalid, "bad frame: a call's results go back to its caller only"});
+  if (limits_.spare_idle_ms > 0) count_calls(message);
   return kj::Own<capnp::IncomingRpcMessage>(kj::heap<Incoming>(kj::mv(*reader)));
 }
 

@@ -175,8 +175,10 @@ std::vector<std::string> TlsIdentity::look() const {
   for (const auto& path : {files_.ca, files_.certificate, files_.key, files_.crl}) {
     struct stat info {};
     const bool there = stat_tls_file(path, info);
-    looks.push_back(there ? fmt::format("{}:{} {} {}.{}", info.st_dev, info.st_ino, info.st_size,
-                                        info.st_mtim.tv_sec, info.st_mtim.tv_nsec)
+    // Also whose it is and who may read it.
+    looks.push_back(there ? fmt::format("{}:{} {} {}.{} {}.{}", info.st_dev, info.st_ino,
+                                        info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec,
+                                        info.st_ctim.tv_sec, info.st_ctim.tv_nsec)
                           : "");
   }
   return looks;

@@ -112,6 +112,20 @@ TEST_F(Hostile, WellFormedFramesOfTheWrongProtocolEndTheConnection) {
   EXPECT_EQ(echo(loop_, echo_of(*bystander_), "x"), "x");
 }
 
+// Their results would be kept for ever, each at least some KiB.
+TEST_F(Hostile, ACallWhoseResultsShallStayEndsTheConnection) {
+  capnp::MallocMessageBuilder message;
+  auto call = message.initRoot<capnp::rpc::Message>().initCall();
+  call.setQuestionId(1);
+  call.initTarget().initPromisedAnswer().setQuestionId(0);
+  call.getSendResultsTo().setYourself();
+  RawPeer peer(server_.address());
+  peer.send(bootstrap_frame() + frame_of(message));
+  EXPECT_TRUE(peer.is_closed_by_peer());
+  EXPECT_EQ(server_.rejected_frames(), 1u);
+  EXPECT_EQ(echo(loop_, echo_of(*bystander_), "x"), "x");
+}
+
 TEST_F(Hostile, CleanCloseIsNotABadFrame) {
   for (int i = 0; i < 10; ++i) {
     RawPeer peer(server_.address());

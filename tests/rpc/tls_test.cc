@@ -276,6 +276,17 @@ TEST_F(Tls, ACertificateThatIsNamedLikeAnAccountIsRefused) {
   EXPECT_EQ(server_->connections(), 0u);
 }
 
+TEST_F(Tls, ACertificateThatNamesNobodyIsRefusedOfAClient) {
+  serve(server_files_);
+  auto late = error_of([&] {
+    auto connection = connect(loop_, named("localhost"), authority_.issue("", kNames));
+    echo(loop_, echo_of(*connection), "x");
+  });
+  EXPECT_TRUE(late);
+  EXPECT_TRUE(server_->comes_true([](ServerThread& s) { return s.rejected_peers() == 1; }));
+  EXPECT_EQ(server_->connections(), 0u);
+}
+
 // Whoever is revoked keeps a connection half way through its handshake, so that it began with what
 // was read before.
 TEST_F(Tls, AHandshakeThatBeganBeforeAReloadIsJudgedByWhatIsReadNow) {
@@ -337,6 +348,19 @@ TEST_F(Tls, ChangedFilesAreReadWhenTheyHaveSettled) {
   EXPECT_TRUE(identity->settled_change());
   ASSERT_TRUE(identity->reload());
   EXPECT_FALSE(identity->settled_change());
+}
+
+TEST_F(Tls, FilesThatBecomeReadableAreReadThen) {
+  serve(server_files_);
+  auto identity = value_or_throw(TlsIdentity::load(server_files_));
+  std::filesystem::permissions(server_files_.key, std::filesystem::perms::none);
+  EXPECT_FALSE(identity->settled_change());
+  EXPECT_TRUE(identity->settled_change());
+  (void)identity->reload();  // which fails, but for root
+  std::filesystem::permissions(server_files_.key, std::filesystem::perms::owner_read);
+  EXPECT_FALSE(identity->settled_change());
+  EXPECT_TRUE(identity->settled_change());
+  EXPECT_TRUE(identity->reload());
 }
 
 TEST_F(Tls, NobodyThereIsUnreachable) {

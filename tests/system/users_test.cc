@@ -169,6 +169,11 @@ TEST_F(Users, DatasetsAreReadAndWritten) {
   const auto file = cluster_->folder() / "words";
   std::ofstream(file) << "old\n";
   ASSERT_TRUE(cluster_->client().add_dataset_file("words", file.string(), "n1"));
+  write_key();  // which the daemon can read
+  const auto key =
+      cluster_->client().add_dataset_file("key", (cluster_->folder() / "n1.key").string(), "n1");
+  ASSERT_FALSE(key);
+  EXPECT_THAT(key.error().message, HasSubstr("is not read for others"));
   auto reader =
       shell_task("cat $TIERPILOT_DATASET_WORDS; echo no > $TIERPILOT_DATASET_WORDS || id -u");
   reader.datasets = {{"words", false}};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text/utf8.h"
 #include "coordinator/store/records.h"
 #include "model/checkpoint_name.h"
 
@@ -54,6 +55,11 @@ void DatasetAdmin::add(const std::string& request_id, const std::string& name,
     return added(fail(ErrorCode::kInvalid,
                       fmt::format("dataset '{}': {} replicas: at most {} nodes can keep a dataset",
                                   name, replicas, kMostReplicas)));
+  if (request_id.size() > kMaxRequestIdBytes)
+    return added(fail(
+        ErrorCode::kInvalid,
+        fmt::format("dataset '{}': its request id has {} bytes, at most {} are taken",
+                    beginning(name, kMaxRequestIdBytes), request_id.size(), kMaxRequestIdBytes)));
   if (!is_dataset_name(name))
     return added(fail(ErrorCode::kInvalid,
                       fmt::format("'{}' is not a dataset name: use 1 to 128 letters, digits, '-', "

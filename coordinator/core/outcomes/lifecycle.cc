@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/log.h"
+#include "base/text/utf8.h"
 #include "coordinator/core/nodes/node_events.h"
 #include "coordinator/store/records.h"
 
@@ -25,6 +26,16 @@ void end_ranks(TaskBook& tasks, const Task& gang, std::vector<uint64_t>& changed
     rank.finished_ms = gang.finished_ms;
     changed.push_back(id);
   }
+}
+
+// What waited for it is told, each of maybe thousands.
+std::string why_not_run(const Task& task, const Verdict& verdict) {
+  constexpr size_t kMostName = 128, kMostReason = 512;
+  const auto& name = task.spec.name;
+  return fmt::format("task {}{} before it {}: {}", task.id,
+                     name.empty() ? "" : " ('" + beginning(name, kMostName) + "')",
+                     verdict.fate == Fate::kFailed ? "failed" : "was cancelled",
+                     beginning(verdict.reason, kMostReason));
 }
 
 // A success that was reported only after the node had been given up, before another try began.
@@ -251,13 +262,12 @@ void Lifecycle::conclude(Task& task, Verdict verdict, Durable durable,
       const bool failed = verdict.fate == Fate::kFailed;
       state_.tasks.advance(task, failed ? TaskState::kFailed : TaskState::kCancelled);
       end_ranks(state_.tasks, task, changed);
+      const auto why = why_not_run(task, verdict);
       for (const uint64_t id : state_.tasks.descendants(task.id)) {
         auto& child = *state_.tasks.find(id);
         state_.tasks.advance(child, TaskState::kFailed);
         child.finished_ms = task.finished_ms;
-        child.reason = fmt::format("task {}{} before it {}: {}", task.id,
-                                   task.spec.name.empty() ? "" : " ('" + task.spec.name + "')",
-                                   failed ? "failed" : "was cancelled", verdict.reason);
+        child.reason = why;
         changed.push_back(id);
         end_ranks(state_.tasks, child, changed);
       }

@@ -19,6 +19,7 @@ namespace tierpilot {
 namespace {
 
 constexpr size_t kMaxCommandBytes = 128 * 1024;  // what one execve argument may hold
+constexpr size_t kMaxNameBytes = 1024;           // of all that it causes to fail, each tells it
 constexpr uint32_t kMaxUnits = 1'000'000;
 // Of times from now on: clocks count in nanoseconds.
 constexpr int64_t kLongest_ms = int64_t{3650} * 24 * 3600 * 1000;
@@ -30,6 +31,10 @@ std::string label(const TaskSpec& spec, size_t index) {
 
 // Others name it, and it is shown; arguments may be any bytes.
 Status check_name(const TaskSpec& spec, size_t index) {
+  if (spec.name.size() > kMaxNameBytes)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("task #{}: its name has {} bytes, at most {} are taken", index + 1,
+                            spec.name.size(), kMaxNameBytes));
   if (!is_utf8(spec.name) || spec.name.find('\0') != std::string::npos)
     return fail(ErrorCode::kInvalid,
                 fmt::format("task #{}: its name is not text (UTF-8)", index + 1));

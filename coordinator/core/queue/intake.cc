@@ -12,8 +12,6 @@
 namespace tierpilot {
 namespace {
 
-constexpr size_t kMaxRequestIdBytes = 128;
-
 std::string digest_of(const std::vector<TaskSpec>& specs) {
   std::string text;
   for (const auto& spec : specs) text += spec_text(spec) + '\n';

@@ -253,10 +253,10 @@ Result<Assignment> read_assignment(wire::Assignment::Reader from) {
   return assignment;
 }
 
-Result<CreateSource> read_source(wire::DatasetSource::Reader from) {
+Result<CreateSource> read_source(wire::DatasetSource::Reader from, bool of_everyone) {
   switch (from.which()) {
     case wire::DatasetSource::FILE:
-      return ImportFile{text(from.getFile())};
+      return ImportFile{text(from.getFile()), of_everyone};
     case wire::DatasetSource::ZERO_BYTES:
       return ZeroFill{from.getZeroBytes()};
     case wire::DatasetSource::RANDOM:

@@ -23,6 +23,8 @@ void write_job_report(wire::JobReport::Builder to, const JobReport& from);
 // datasets.
 Result<Assignment> read_assignment(wire::Assignment::Reader from);
 // kInvalid: a kind of source that this version does not know.
-Result<CreateSource> read_source(wire::DatasetSource::Reader from);
+// Files only of everyone's where tasks have other users than the daemon: they would read with its
+// rights.
+Result<CreateSource> read_source(wire::DatasetSource::Reader from, bool of_everyone);
 
 }  // namespace tierpilot::agent

@@ -240,7 +240,7 @@ void Node::Parts::make_link() {
       .clock = system_clock(),
       .events = events,
       .tasks = *tasks,
-      .node = kj::heap<NodeService>(*tasks, *pool, dirs, channels),
+      .node = kj::heap<NodeService>(*tasks, *pool, dirs, channels, config.task_users.others()),
       .write_info = [facts](auto to) { write_info(to, *facts); },
       .write_status = [this](auto to) { status->write(to); },
       .job_reports = [this] { return job_reports(); },

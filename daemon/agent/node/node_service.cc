@@ -59,7 +59,7 @@ kj::Promise<void> NodeService::tellJob(TellJobContext context) {
 
 kj::Promise<void> NodeService::createDataset(CreateDatasetContext context) {
   const auto params = context.getParams();
-  auto source = value_or_throw(read_source(params.getSource()));
+  auto source = value_or_throw(read_source(params.getSource(), other_users_));
   auto pending = creations_.add();
   pool_.create(text(params.getName()), std::move(source), std::move(pending.complete));
   return pending.promise.then([context](ReplicaChange made) mutable {

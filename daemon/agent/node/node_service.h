@@ -13,8 +13,9 @@ namespace tierpilot::agent {
 // Owned by Cap'n Proto on the event loop's thread; what it refers to must outlive its connections.
 class NodeService final : public wire::Node::Server {
  public:
-  NodeService(TaskTable& tasks, Pool& pool, const TaskDirs& dirs, JobChannels& channels)
-      : tasks_(tasks), pool_(pool), dirs_(dirs), channels_(channels) {}
+  NodeService(TaskTable& tasks, Pool& pool, const TaskDirs& dirs, JobChannels& channels,
+              bool other_users)
+      : tasks_(tasks), pool_(pool), dirs_(dirs), channels_(channels), other_users_(other_users) {}
 
   kj::Promise<void> start(StartContext context) override;
   kj::Promise<void> cancel(CancelContext context) override;
@@ -33,6 +34,7 @@ class NodeService final : public wire::Node::Server {
   Pool& pool_;
   const TaskDirs& dirs_;
   JobChannels& channels_;
+  const bool other_users_;  // tasks have
   Completions<ReplicaChange> creations_;
   Completions<ReplicaCheck> checks_;
   Completions<void> changes_;

@@ -93,7 +93,8 @@ struct ReplicaCheck {
 };
 
 struct ImportFile {
-  std::string path;  // a regular file that the daemon can read; symbolic links are followed
+  std::string path;          // a regular file that the daemon can read; symbolic links are followed
+  bool of_everyone = false;  // only one that everybody on this machine may read
 };
 struct ImportOpenFile {
   std::shared_ptr<const UniqueFd> file;  // a regular one, open for reading

@@ -19,6 +19,7 @@ constexpr double kStalled = 0.01;           // of a step
 constexpr double kTight = 1.025;   // of the budget, which is a twentieth below the real one
 constexpr int kMostOvers = 2;      // in a row: that is no chance, and no margin mends it
 constexpr int kMostLooks = 64;     // steps in a row that are looked at for one that is not known
+constexpr double kNoRoom = 2;      // q-published: time and memory of a round that had no room
 constexpr int kMostFailures = 3;   // of a step, until nothing of it is tried any more
 constexpr double kNewTimes = 0.3;  // weight of the last step's times
 
@@ -119,10 +120,14 @@ void StepLearner::update(Known& known, StepEnd&& seen, int64_t growth_bytes) {
   known.seen_at = ++seen_;
   known.restored = false;
   if (seen.step.uses != known.step.uses || seen.step.saves.size() != known.step.saves.size()) {
-    // The same forward pass with another backward pass: the latest is the one to expect.
+    // The same forward pass with another backward pass. The plan serves both where they take turns:
+    // that one is to be expected which came twice in a row, or took too much.
+    const bool again = std::exchange(known.other_uses, seen.step.uses) == seen.step.uses;
+    if (!again && seen.peak_bytes <= settings_.limits.budget_bytes) return;
     if (seen.step.other_bytes.size() == seen.step.time_ns.size()) known.step = seen.step;
     return plan(known);
   }
+  known.other_uses.clear();
   ++known.runs;
   // The first one of a program is slow: it takes memory, and loads what it computes with.
   const double weight = known.runs == 1 ? 1 : kNewTimes;
@@ -162,11 +167,17 @@ void StepLearner::update(Known& known, StepEnd&& seen, int64_t growth_bytes) {
 
 // A round is a step. Memory is what the device held at most, time what computing alone takes.
 void StepLearner::learn_as_published(Known& known, const StepEnd& seen) {
-  if (known.failed) return;
   if (!known.published) {
     std::vector<uint32_t> kinds;
     for (const auto& save : known.step.saves) kinds.push_back(save.kind);
     known.published.emplace(kinds, known.now.away);
+  }
+  if (std::exchange(known.failed, false)) {
+    // This step ran with everything away: the round that is judged is the one before, whose plan
+    // had no room.
+    known.published->end_round(kNoRoom, kNoRoom);
+    known.now = {.away = known.published->plan()};
+    return keep_held(known);
   }
   const auto behind_ns = seen.passes_ns > 0 ? known.step.time_ns.back() : 0;
   const auto compute_ns = std::max<int64_t>(known.step.compute_ns() - behind_ns, 1);
@@ -174,6 +185,10 @@ void StepLearner::learn_as_published(Known& known, const StepEnd& seen) {
       static_cast<double>(seen.cost_ns()) / static_cast<double>(compute_ns),
       static_cast<double>(seen.peak_bytes) / static_cast<double>(settings_.limits.budget_bytes));
   known.now = {.away = known.published->plan()};
+  keep_held(known);
+}
+
+void StepLearner::keep_held(Known& known) {
   for (size_t i = 0; i < known.now.away.size(); ++i)
     if (known.step.saves[i].held) known.now.away[i] = false;
 }

@@ -109,6 +109,7 @@ class StepLearner {
     size_t next_kind = 0, widened = 0;
     bool exploring = false, observe = true, failed = false;
     bool restored = false;                  // and not run since
+    std::vector<uint32_t> other_uses{};     // of the last run, if not as expected
     std::optional<PublishedQ> published{};  // of the rule q-published
   };
 
@@ -119,6 +120,7 @@ class StepLearner {
   void update(Known& known, StepEnd&& seen, int64_t growth_bytes);
   void learn(Known& known, const StepEnd& seen);
   void learn_as_published(Known& known, const StepEnd& seen);
+  static void keep_held(Known& known);
   void plan(Known& known);
   bool widen(Known& known);
   bool explore(Known& known);

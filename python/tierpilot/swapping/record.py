@@ -5,6 +5,7 @@ Seen from below autograd: forward and backward pass alike. A storage is one tens
 nothing. A step begins with the first forward pass after a backward pass and ends with the next backward pass.
 """
 
+import inspect
 import json
 import os
 import sys
@@ -142,11 +143,13 @@ class Recorder:
         self._path = path
         self._left = step
         self._operators = None
+        self._zeroed = []  # parameters whose gradients the program has set to zero
         self._depth = 0  # recomputing within a backward pass may run one of its own
 
     def watch(self):
         torch.nn.modules.module.register_module_forward_pre_hook(lambda module, _: self._forward())
         backward, zero_grad = torch.autograd.backward, torch.optim.Optimizer.zero_grad
+        usual = inspect.signature(zero_grad).parameters["set_to_none"].default
 
         def watched_backward(*arguments, **options):
             if self._operators and self._depth == 0:
@@ -163,6 +166,9 @@ class Recorder:
         def watched_zero_grad(optimizer, *arguments, **options):
             # Gradients that stay would be changed in place, which the log can only tell as copies.
             if self._left == 1:
+                if not options.get("set_to_none", arguments[0] if arguments else usual):
+                    parameters = (p for group in optimizer.param_groups for p in group["params"])
+                    self._zeroed += [p for p in parameters if p.grad is not None]
                 arguments, options = (), {"set_to_none": True}
             return zero_grad(optimizer, *arguments, **options)
 
@@ -182,8 +188,16 @@ class Recorder:
             return
         self._operators.__exit__(None, None, None)
         self._operators.end()
+        self._put_zeros_back()
         try:
             self._operators.log.write(self._path)
         except OSError as error:
             print(f"tiertool swap record: {error}", file=sys.stderr)
         self._operators = None
+
+    def _put_zeros_back(self):
+        # An optimiser changes what has a gradient of zeros, too, by momentum and weight decay.
+        for parameter in self._zeroed:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        self._zeroed = []

@@ -251,6 +251,17 @@ print(model[0].weight.grad.sum().item(), sys.argv[1:])
             said = json.loads(report.read())
         self.assertGreater(said["copies_in"], 4)
 
+    def test_a_script_that_asks_first_whether_pytorch_is_there(self):
+        self.SCRIPT = "import importlib.util\nassert importlib.util.find_spec('torch')\n" * 2 + self.SCRIPT
+        with tempfile.NamedTemporaryFile() as report:
+            swapped = self.run_it(
+                PROGRAM, "run", "--budget", BIG, "--policy", "swap-all", "--tiers", "memory=64MiB",
+                "--report", report.name, "--"
+            )
+            self.assertEqual(swapped.returncode, 0, swapped.stderr)
+            said = json.loads(report.read())
+        self.assertGreater(said["copies_in"], 4)
+
     def test_a_report_that_cannot_be_written_is_a_warning(self):
         with tempfile.TemporaryDirectory() as folder:
             goes = os.path.join(folder, "none")

@@ -59,6 +59,18 @@ class Record(unittest.TestCase):
         self.assertEqual(watched.returncode, 0, watched.stderr)
         self.assertTrue(watched.stdout.startswith(alone), watched.stdout)
 
+    def test_what_a_step_does_not_use_goes_on_as_it_would(self):
+        program = PROGRAM.replace(
+            "losses = []",
+            "losses = []\n"
+            "unused = torch.nn.Parameter(torch.ones(4))\n"
+            "unused.grad = torch.ones(4)\n"
+            "optimizer.add_param_group({'params': [unused], 'weight_decay': 0.1})",
+        ).replace("optimizer.zero_grad()", "optimizer.zero_grad(set_to_none=False)") + "print(unused.tolist())\n"
+        watched = self.record(program)
+        self.assertEqual(watched.returncode, 0, watched.stderr)
+        self.assertTrue(watched.stdout.startswith(run(sys.executable, "-c", program).stdout), watched.stdout)
+
     def test_a_forward_and_a_backward_pass_are_in_it_with_their_bytes(self):
         ended = self.record(PROGRAM)
         self.assertEqual(ended.returncode, 0, ended.stderr)

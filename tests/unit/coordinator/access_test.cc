@@ -70,6 +70,15 @@ TEST(AccessRules, WhereThereAreUsersNotEverybodyMayJoinAsANode) {
   EXPECT_TRUE(rules.may_join(local(::geteuid())));
 }
 
+TEST(AccessRules, WhoHasNoRoleJoinsFromThisMachineOnlyIfItIsNamed) {
+  AccessRules rules{.users = {}, .others = Role::kNone, .nodes = {}};
+  EXPECT_FALSE(rules.may_join(local(4'000'000)));
+  EXPECT_TRUE(rules.may_join(certificate("n1")));
+  rules.nodes = {{"nobody"}};
+  EXPECT_TRUE(rules.may_join(local(65534))) << "by its account";
+  EXPECT_FALSE(rules.may_join(local(4'000'000)));
+}
+
 TEST(AccessRules, EnvironmentsAreShownToWhoeverWasMadeOperatorOnly) {
   const AccessRules nobody_named;
   EXPECT_FALSE(nobody_named.sees_environments(certificate("bob")));

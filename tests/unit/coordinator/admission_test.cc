@@ -66,6 +66,13 @@ TEST_F(Admission, RefusesAnEmptyCommand) {
   EXPECT_THAT(refused({}).message, HasSubstr("no task"));
 }
 
+// All that it keeps from running say its name.
+TEST_F(Admission, RefusesANameThatIsABook) {
+  EXPECT_TRUE(admit({spec(std::string(1024, 'n'))}, catalog_, registry_));
+  EXPECT_THAT(refused({spec(std::string(1025, 'n'))}).message,
+              HasSubstr("its name has 1025 bytes"));
+}
+
 TEST_F(Admission, RefusesMemoryTiersItDoesNotKnow) {
   auto task = spec();
   task.memory_tier = "interleave:1,1";

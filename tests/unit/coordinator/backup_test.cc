@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -49,6 +51,29 @@ TEST_F(Backup, HasWhatWasWrittenAndThePolicyFiles) {
   std::ifstream in(directory_ / "policy" / "versions" / "1");
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), std::string("we\0ghts", 7));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "policy" / "half.new"));
+}
+
+TEST_F(Backup, IsRestoredForTheOwnerOfTheFolderAloneToRead) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root restores for others";
+  ASSERT_TRUE(submit({spec()}));
+  std::filesystem::create_directories(directory_ / "policy");
+  std::ofstream(directory_ / "policy" / "1") << "weights";
+  ASSERT_TRUE(write_backup(directory_, file()));
+  const auto given = directory_ / "given";
+  std::filesystem::create_directory(given);
+  ASSERT_EQ(::chown(given.c_str(), 64'002, 64'003), 0);
+  ASSERT_TRUE(restore_backup(file(), given, clock_.wall_ms()));
+  ASSERT_TRUE(restore_backup(file(), directory_ / "made", clock_.wall_ms()));
+  for (const auto& path : {given / "tierpilot.db", given / "policy", given / "policy" / "1"}) {
+    struct stat info {};
+    ASSERT_EQ(::stat(path.c_str(), &info), 0) << path;
+    EXPECT_EQ(info.st_uid, 64'002u) << path;
+    EXPECT_EQ(info.st_gid, 64'003u) << path;
+    EXPECT_EQ(info.st_mode & 077u, 0u) << path;
+  }
+  struct stat made {};
+  ASSERT_EQ(::stat((directory_ / "made").c_str(), &made), 0);
+  EXPECT_EQ(made.st_mode & 077u, 0u);
 }
 
 TEST_F(Backup, WithoutWhatCannotBeReadIsNone) {

@@ -76,6 +76,27 @@ TEST_F(PoolReplicas, BadSourcesAreRefusedClearly) {
   expect_refused("a", ZeroFill{1}, ErrorCode::kConflict, "exists already");
 }
 
+// Of a client who may have no other right to it than that the daemon reads it.
+TEST_F(PoolReplicas, OfEveryoneIsOnlyWhatEverybodyMayRead) {
+  const std::filesystem::path folder = fast_dir + ".sources";
+  std::filesystem::create_directory(folder);
+  const auto path = (folder / "file").string();
+  write_file(path, "x");
+  const auto mode = [](const std::string& of, mode_t bits) {
+    ASSERT_EQ(::chmod(of.c_str(), bits), 0);
+  };
+  mode(folder, 0755);
+  mode(path, 0640);
+  expect_refused("a", ImportFile{path, true}, ErrorCode::kDenied, "its mode keeps");
+  mode(path, 0644);
+  mode(folder, 0700);
+  expect_refused("a", ImportFile{path, true}, ErrorCode::kDenied, folder.native());
+  EXPECT_TRUE(create("own", ImportFile{path}))
+      << "where tasks are the daemon's user they may anyway";
+  std::filesystem::remove_all(folder);
+  EXPECT_TRUE(create("a", ImportFile{"/etc/passwd", true}));
+}
+
 TEST_F(PoolReplicas, UnreadableSourceIsDenied) {
   if (::geteuid() == 0) GTEST_SKIP() << "root reads everything";
   const auto path = fast_dir + ".source";

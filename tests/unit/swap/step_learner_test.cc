@@ -333,5 +333,44 @@ TEST_F(Learning, NothingIsTriedForWaitsBehindThePasses) {
   EXPECT_GT(runs(end), 1);
 }
 
+// As of a model with two heads.
+TEST_F(Learning, BackwardPassesThatTakeTurnsAreNotPlannedForEver) {
+  const auto one = chain_of(20);
+  auto other = one;
+  std::swap(other.uses[3], other.uses[4]);
+  run(one, 19 * kMiB, 50'000'000);
+  for (int i = 0; i < 20; ++i) run(i % 2 == 0 ? other : one, 19 * kMiB, 50'000'000);
+  EXPECT_FALSE(observed(other, 19 * kMiB));
+  EXPECT_FALSE(observed(one, 19 * kMiB));
+}
+
+TEST_F(Learning, ABackwardPassThatTookTheOthersPlaceIsTheOneToExpect) {
+  const auto one = chain_of(20);
+  auto other = one;
+  std::swap(other.uses[3], other.uses[4]);
+  for (int i = 0; i < 5; ++i) run(one, 19 * kMiB, 50'000'000);
+  for (int i = 0; i < 3; ++i) run(other, 19 * kMiB, 50'000'000);
+  learner.begin();
+  for (const auto& save : one.saves) learner.save(save);
+  ASSERT_NE(learner.expected(), nullptr);
+  EXPECT_EQ(learner.expected()->uses, other.uses);
+}
+
+TEST(PublishedLearning, GoesOnAfterARoundWithoutRoom) {
+  StepLearner learner({.rule = "q-published", .limits = limits(20 * kMiB)});
+  const auto step = chain_of(20);
+  std::set<std::vector<char>> plans;
+  for (int i = 0; i < 60; ++i) {
+    learner.begin();
+    std::vector<char> away;
+    for (const auto& save : step.saves) away.push_back(learner.save(save).away);
+    if (i == 10) learner.failed();
+    if (i == 11) EXPECT_EQ(away, std::vector<char>(20, true)) << "the step that runs again";
+    if (i > 11) plans.insert(away);
+    learner.end({.step = step, .step_ns = 50'000'000, .peak_bytes = 19 * kMiB}, 0);
+  }
+  EXPECT_GT(plans.size(), 1u);
+}
+
 }  // namespace
 }  // namespace tierpilot::swap

@@ -61,6 +61,24 @@ TEST_F(PlanFile, IsMadeAndReplaced) {
   EXPECT_EQ(names(), 1U);
 }
 
+// As tasks have: a folder for each try.
+TEST_F(PlanFile, OfOneDirectoryIsUsedWithAnother) {
+  const auto plans = folder_ / "plans";
+  const auto run = [&](const char* name) {
+    const auto tiers = folder_ / name;
+    fs::create_directory(tiers);
+    FrontEnd front("swap", int64_t{1} << 40, ("dir:" + tiers.string() + "=64MiB").c_str(),
+                   plans.c_str());
+    for (int step = 0; step < 3; ++step) front.step(4);
+    char error[512] = "";
+    EXPECT_EQ(tierpilot_swap_keep(front.swap(), error, sizeof error), 0) << error;
+    return front.said("statistics").at("restored_steps").get<int>();
+  };
+  EXPECT_EQ(run("1-1"), 0);
+  EXPECT_EQ(run("1-2"), 1);
+  EXPECT_EQ(restored(plans), 0) << "of a directory, not of memory";
+}
+
 TEST_F(PlanFile, WhatIsNoneIsLeftAlone) {
   const auto notes = folder_ / "notes", large = folder_ / "large", empty = folder_ / "empty";
   std::ofstream(notes) << "root:x:0:0:root:/root:/bin/bash\n";

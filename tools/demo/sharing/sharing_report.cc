@@ -23,7 +23,7 @@ ordered_json policy_json(const SharingRun& run) {
     kept += job.kept().value_or(false);
     refused += job.refused_promise_s.has_value();
     preemptions += job.preemptions;
-    cpu_s += job.cpu_s;
+    cpu_s += job.cpu_s();
     if (job.plan.latency_sensitive) continue;
     ++best_effort;
     completion_s += job.finished_s - job.submitted_s;
@@ -51,7 +51,7 @@ ordered_json job_json(const SharingRun& run, const SharingJob& job) {
           {"predicted_utilisation", job.predicted_utilisation},
           {"measured_utilisation", or_null(job.measured_utilisation)},
           {"predicted_s", or_null(job.predicted_s)},
-          {"measured_s", job.finished_s - job.started_s},
+          {"measured_s", job.ran_s()},
           {"response_s", job.finished_s - job.submitted_s},
           {"promise_s", or_null(job.promise_s)},
           {"refused_promise_s", or_null(job.refused_promise_s)},

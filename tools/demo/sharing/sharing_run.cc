@@ -113,13 +113,9 @@ class Run {
     const auto task = answer->getTask();
     job.state = text(task.getState());
     job.reason = text(task.getReason());
-    job.started_s = static_cast<double>(task.getStartedMs()) / 1e3;
     job.finished_s = static_cast<double>(task.getFinishedMs()) / 1e3;
     for (const auto report : task.getProgress()) job.iteration = report.getIteration();
-    if (task.hasExit())
-      job.cpu_s =
-          static_cast<double>(task.getExit().getCpuUserNs() + task.getExit().getCpuSystemNs()) /
-          1e9;
+    look_at_try(task, job);
     if (!task.hasUnitShare()) return {};
     const auto share = task.getUnitShare();
     job.share = job.has_ended() || job.state == "queued" ? 0 : share.getMilli() / kMilli;
@@ -129,6 +125,25 @@ class Run {
     job.left_s = value_of(share.getLeftS());
     job.preemptions = share.getPreemptions();
     return {};
+  }
+
+  static void look_at_try(wire::Task::Reader task, SharingJob& job) {
+    auto& now = job.last_try;
+    if (task.getAttempt() != now.attempt) {
+      job.before.ran_s += now.ran_s;
+      job.before.cpu_s += now.cpu_s;
+      now = {.attempt = task.getAttempt()};
+    }
+    for (const auto report : task.getProgress())
+      if (report.getAttempt().getAttempt() == now.attempt)
+        now.cpu_s = static_cast<double>(report.getCpuNs()) / 1e9;
+    if (task.hasExit() && job.has_ended())
+      now.cpu_s =
+          static_cast<double>(task.getExit().getCpuUserNs() + task.getExit().getCpuSystemNs()) /
+          1e9;
+    if (task.getStartedMs() == 0) return;
+    const auto until_ms = job.has_ended() ? task.getFinishedMs() : system_clock().wall_ms();
+    now.ran_s = static_cast<double>(until_ms - task.getStartedMs()) / 1e3;
   }
 
   DemoCluster& cluster_;

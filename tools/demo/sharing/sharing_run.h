@@ -29,7 +29,7 @@ struct SharingJob {
   std::string state;
   std::string reason;
   double submitted_s = 0;  // since 1970, as all times of day
-  double started_s = 0, finished_s = 0;
+  double finished_s = 0;
   double share = 0;
   double predicted_utilisation = 0;
   std::optional<double> measured_utilisation;
@@ -38,12 +38,19 @@ struct SharingJob {
   std::optional<double> promise_s;          // since it was submitted; nothing: none was asked for
   std::optional<double> refused_promise_s;  // that could not be made
   uint32_t preemptions = 0;
-  double cpu_s = 0;
+  // Of the last try, and of those before, which ended when it was preempted. As it was looked at.
+  struct Try {
+    uint32_t attempt = 0;
+    double ran_s = 0, cpu_s = 0;
+  };
+  Try last_try, before;
   uint64_t iteration = 0;
 
   bool has_ended() const {
     return state == "succeeded" || state == "failed" || state == "cancelled";
   }
+  double ran_s() const { return before.ran_s + last_try.ran_s; }
+  double cpu_s() const { return before.cpu_s + last_try.cpu_s; }
   // Nothing: there is no promise.
   std::optional<bool> kept() const {
     if (!promise_s) return std::nullopt;

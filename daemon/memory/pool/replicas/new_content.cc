@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <random>
 
 namespace tierpilot {
@@ -14,6 +15,28 @@ namespace {
 bool is_unchanged(const struct stat& before, const struct stat& now) {
   return before.st_size == now.st_size && before.st_mtim.tv_sec == now.st_mtim.tv_sec &&
          before.st_mtim.tv_nsec == now.st_mtim.tv_nsec;
+}
+
+// What the daemon may read is not what everybody may who may name a file to it. Of the file that is
+// open, and of the folders where it is now.
+Status everybody_may_read(int fd, const std::string& what) {
+  const auto hidden = [&](const std::string& by) {
+    return fail(ErrorCode::kDenied,
+                fmt::format("{} is not read for others, as {} keeps some of this machine's users "
+                            "out: let everybody read it (chmod o+r, and o+x of its folders)",
+                            what, by));
+  };
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return fail_errno(errno, what);
+  if (!(info.st_mode & S_IROTH)) return hidden("its mode");
+  std::error_code error;
+  const auto path = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", fd), error);
+  if (error) return fail_errno(error.value(), what);
+  for (auto above = path.parent_path();; above = above.parent_path()) {
+    if (::stat(above.c_str(), &info) != 0) return fail_errno(errno, above.native());
+    if (!(info.st_mode & S_IXOTH)) return hidden(fmt::format("folder '{}'", above.native()));
+    if (above == above.root_path()) return {};
+  }
 }
 
 Result<NewContent> open_source(const ImportOpenFile& source) {
@@ -38,7 +61,10 @@ Result<NewContent> open_source(const ImportFile& source) {
   // O_NONBLOCK: a FIFO would wait for a writer.
   auto fd =
       std::make_shared<UniqueFd>(::open(source.path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (!*fd) return fail_errno(errno, fmt::format("source '{}' cannot be opened", source.path));
+  const auto what = fmt::format("source '{}'", source.path);
+  if (!*fd) return fail_errno(errno, what + " cannot be opened");
+  if (source.of_everyone)
+    if (auto may = everybody_may_read(fd->get(), what); !may) return tl::unexpected(may.error());
   return open_source(ImportOpenFile{std::move(fd), source.path});
 }
 

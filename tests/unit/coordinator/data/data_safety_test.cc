@@ -362,6 +362,15 @@ TEST_F(DataSafetyTest, DatasetsWithoutEndAreRefused) {
   EXPECT_THAT(added->error().message, HasSubstr("200000 datasets"));
 }
 
+TEST_F(DataSafetyTest, ARequestIdIsNoPlaceForData) {
+  join("n")->made = {0, 5};
+  std::optional<Result<Dataset>> added;
+  datasets_->add(std::string(129, 'i'), "d", ZeroSource{0}, "n",
+                 [&](auto made) { added = std::move(made); });
+  ASSERT_TRUE(added && !*added);
+  EXPECT_EQ(added->error().code, ErrorCode::kInvalid);
+}
+
 TEST_F(DataSafetyTest, ANodeThatIsLostWhileItsDatasetIsWrittenKeepsNothing) {
   join("n")->made = {0, 5};
   hold_disk();

@@ -73,6 +73,21 @@ TEST_F(CoreTest, SuccessReleasesChildren) {
   EXPECT_EQ(state_->registry.find("n")->assigned_units, 0u);
 }
 
+TEST_F(CoreTest, WhatNeverRanIsToldTheBeginningOfWhy) {
+  join("n");
+  const auto receipt = submit({spec(std::string(1000, 'a')), spec("b", {std::string(1000, 'a')})});
+  ASSERT_TRUE(receipt) << receipt.error().message;
+  auto failed = success();
+  failed.how = TaskEnd::kTimedOut;
+  failed.reason = std::string(100'000, 'r');
+  EXPECT_TRUE(exit("n", assign(receipt->first_task, "n"), failed));
+  const auto child = stored(receipt->first_task + 1);
+  ASSERT_TRUE(child);
+  EXPECT_EQ(child->state, TaskState::kFailed);
+  EXPECT_THAT(child->reason, HasSubstr("rrr"));
+  EXPECT_LT(child->reason.size(), 1000u);
+}
+
 // Its node had nobody to tell it to for 200 s, not even of its start.
 TEST_F(CoreTest, AnEndThatIsToldLateIsWhenItWas) {
   join("n");

@@ -228,6 +228,23 @@ TEST_F(CoreTest, HistoryIsFoundByTimeInBoundedPages) {
   EXPECT_LE(pages, 6);
 }
 
+TEST_F(CoreTest, APageOfTasksEndsWhereItIsLarge) {
+  store_->write(
+      [](Db& db) -> Status {
+        for (uint64_t id = 1; id <= 5; ++id) {
+          auto task = sample(id, id);
+          task.spec.env = {{"LONG", std::string(1000, 'x')}};
+          if (auto put = records::put_task(db, task); !put) return put;
+        }
+        return {};
+      },
+      nullptr);
+  flush();
+  EXPECT_EQ(records::tasks(store_->reader(), {})->size(), 5u);
+  EXPECT_EQ(records::tasks(store_->reader(), {.most_bytes = 2000})->size(), 2u);
+  EXPECT_EQ(records::tasks(store_->reader(), {.after = 2, .most_bytes = 0})->size(), 1u);
+}
+
 TEST_F(CoreTest, StorePrunesWholeOldJobsButKeepsTheLast) {
   store_->write(
       [](Db& db) -> Status {
