@@ -84,7 +84,7 @@ Study estimator_study(const EstimatorData& data, const EstimatorData* train) {
   Study study{.target = "memory of networks", .measure = Measure::kRootMeanSquareLog};
   study.rows = data.rows;
   for (const double mib : data.actual_mib) study.targets.push_back(std::log1p(mib));
-  study.calibration_groups = data.models;
+  study.calibration = {{"model", data.models}};
   if (train && train->estimators == data.estimators) {
     Fold fold{"all", {}, std::vector<size_t>(data.rows.size())};
     std::iota(fold.test.begin(), fold.test.end(), 0);
@@ -92,7 +92,7 @@ Study estimator_study(const EstimatorData& data, const EstimatorData* train) {
       fold.train.push_back(study.rows.size());
       study.rows.push_back(train->rows[i]);
       study.targets.push_back(std::log1p(train->actual_mib[i]));
-      study.calibration_groups.push_back(train->models[i]);
+      study.calibration.front().groups.push_back(train->models[i]);
     }
     study.splits.push_back({"files", {fold}});
   } else if (auto split = leave_each_out("model", data.models); !split.folds.empty()) {

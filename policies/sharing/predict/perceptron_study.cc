@@ -68,11 +68,12 @@ Study make_study(std::string target, const PerceptronData& data, const Perceptro
   Study study{.target = std::move(target), .measure = Measure::kRootMeanSquareLog};
   for (const auto row : own.rows) study.rows.push_back(data.rows[row]);
   study.targets = own.values;
-  study.calibration_groups = picked(data.families, own.rows);
+  study.calibration = {{"family", picked(data.families, own.rows)},
+                       {"activation", picked(data.activations, own.rows)}};
   study.contenders = rivals();
   if (!train) {
-    study.splits.push_back(leave_each_out("family", study.calibration_groups));
-    study.splits.push_back(leave_each_out("activation", picked(data.activations, own.rows)));
+    for (const auto& grouping : study.calibration)
+      study.splits.push_back(leave_each_out(grouping.name, grouping.groups));
     std::erase_if(study.splits, [](const Split& split) { return split.folds.empty(); });
     return study;
   }
@@ -83,7 +84,8 @@ Study make_study(std::string target, const PerceptronData& data, const Perceptro
     fold.train.push_back(study.rows.size());
     study.rows.push_back(train->rows[other.rows[i]]);
     study.targets.push_back(other.values[i]);
-    study.calibration_groups.push_back(train->families[other.rows[i]]);
+    study.calibration.front().groups.push_back(train->families[other.rows[i]]);
+    study.calibration.back().groups.push_back(train->activations[other.rows[i]]);
   }
   if (!fold.train.empty() && !fold.test.empty()) study.splits.push_back({"files", {fold}});
   return study;
@@ -98,7 +100,7 @@ std::vector<Study> perceptron_studies(const PerceptronData& data, const Perceptr
   studies.push_back(std::move(memory));
   auto utilisation = make_study("utilisation", data, train, &PerceptronData::utilisation_percent);
   utilisation.contenders.insert(utilisation.contenders.begin(), {"default", utilisation_default});
-  utilisation.calibration_groups.clear();
+  utilisation.calibration.clear();
   utilisation.goal = kUtilisationGoal;
   studies.push_back(std::move(utilisation));
   std::erase_if(studies, [](const Study& study) { return study.splits.empty(); });

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <set>
+#include <string>
 
 #include "policies/sharing/predict/evaluate.h"
 #include "policies/sharing/predict/group_margin.h"
@@ -32,17 +33,32 @@ double mean_loss(Measure measure, double sum, size_t count) {
   return measure == Measure::kMeanAbsolute ? mean : std::sqrt(mean);
 }
 
-// How far targets exceed predictions where a group was not seen.
-double exceedance(const Study& study, const std::vector<size_t>& train) {
+// Rows of one group only tell what a row needs that was not seen, not what a group does.
+constexpr size_t kRowFolds = 10;
+
+std::vector<std::string> numbered(size_t rows) {
   std::vector<std::string> groups;
-  for (const auto i : train) groups.push_back(study.calibration_groups[i]);
-  Split inner = leave_each_out("", groups);
-  if (inner.folds.empty()) {  // one group only: halves
-    Fold fold;
-    for (size_t i = 0; i < train.size(); ++i) (i % 2 ? fold.train : fold.test).push_back(i);
-    if (fold.train.empty() || fold.test.empty()) return 0;
-    inner.folds.push_back(std::move(fold));
+  for (size_t i = 0; i < rows; ++i) groups.push_back(std::to_string(i % kRowFolds));
+  return groups;
+}
+
+// By training row; as far as there are two groups those that the split is by.
+std::vector<std::string> calibration_groups(const Study& study, const std::string& split,
+                                            const std::vector<size_t>& train) {
+  std::vector<std::string> found;
+  for (const auto& grouping : study.calibration) {
+    if (!found.empty() && grouping.name != split) continue;
+    std::vector<std::string> groups;
+    for (const auto i : train) groups.push_back(grouping.groups[i]);
+    if (std::set<std::string>(groups.begin(), groups.end()).size() > 1) found = std::move(groups);
   }
+  return found.empty() ? numbered(train.size()) : found;
+}
+
+// How far targets exceed predictions where a group was not seen.
+double exceedance(const Study& study, const std::string& split, const std::vector<size_t>& train) {
+  Split inner = leave_each_out("", calibration_groups(study, split, train));
+  if (inner.folds.empty()) return 0;  // of one row
   std::vector<std::vector<double>> exceeds;
   for (auto& fold : inner.folds) {
     for (auto* part : {&fold.train, &fold.test})
@@ -79,7 +95,7 @@ PlacedScore score_placed(const Study& study, const Split& split) {
   PlacedScore placed{split.name, 0, 0};
   size_t tested = 0, under = 0;
   for (const auto& fold : split.folds) {
-    const double margin = exceedance(study, fold.train);
+    const double margin = exceedance(study, split.name, fold.train);
     const auto values = predicted(study, study.contenders.front(), fold.train, fold.test);
     for (size_t i = 0; i < values.size(); ++i) {
       const double excess = values[i] + margin - study.targets[fold.test[i]];
@@ -100,7 +116,7 @@ StudyResult run_study(const Study& study) {
   for (const auto& split : study.splits) {
     for (const auto& contender : study.contenders)
       result.scores.push_back(score(study, split, contender));
-    if (!study.calibration_groups.empty()) result.placed.push_back(score_placed(study, split));
+    if (!study.calibration.empty()) result.placed.push_back(score_placed(study, split));
   }
   return result;
 }

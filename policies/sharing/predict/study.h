@@ -26,6 +26,12 @@ enum class Measure {
   kMeanAbsolute
 };
 
+// What the rows have in common, by row.
+struct Grouping {
+  std::string name;
+  std::vector<std::string> groups;
+};
+
 struct Contender {
   std::string name;
   std::function<std::unique_ptr<Regressor>()> make;
@@ -39,9 +45,10 @@ struct Study {
   std::vector<Split> splits;
   std::vector<Contender> contenders;  // the first is the default
   double goal = 0;                    // of the measure; 0: none
-  // Where it is set, the default's upper quantile is judged as well: it is calibrated by leaving
-  // out these groups (one per row) of the training part in turn.
-  std::vector<std::string> calibration_groups = {};
+  // Where there are any, the default's upper quantile is judged as well: it is calibrated by
+  // leaving out groups of the training part in turn, of the grouping that has the split's name; of
+  // the first that has two groups, where that has not.
+  std::vector<Grouping> calibration = {};
 };
 
 // Called now and then with the share that is done, from 0 to 1.

@@ -9,6 +9,7 @@
 
 #include "policies/sharing/predict/evaluate.h"
 #include "policies/sharing/predict/group_margin.h"
+#include "policies/sharing/predict/perceptron_data.h"
 #include "policies/sharing/predict/trimmed.h"
 
 namespace tierpilot::sharing {
@@ -101,6 +102,73 @@ TEST(UnseenGroups, MemoryOfPerceptronsIsRarelyTooLowAndNotByInflation) {
     EXPECT_LE(placed["under_predicted"], 0.01) << placed["split"];
     EXPECT_LT(placed["mean_log_excess"], std::log(1.35)) << placed["split"];
   }
+}
+
+Study default_only(Study study) {
+  study.contenders = {{"default", [] { return make_constant(); }}};
+  return study;
+}
+
+TEST(UnseenGroups, AreCalibratedByThoseOfTheSplitWhereAnotherGroupingHasOneGroup) {
+  Study study{.calibration = {{"family", {}}, {"activation", {}}}};
+  for (int group = 0; group <= 10; ++group)
+    for (int row = 0; row < 4; ++row) {
+      study.rows.push_back({1});
+      study.targets.push_back(0.1 * group);
+      study.calibration[0].groups.emplace_back("pyramid");
+      study.calibration[1].groups.push_back(std::to_string(group));
+    }
+  study.splits = {leave_each_out("activation", study.calibration[1].groups)};
+  const auto result = run_study(default_only(std::move(study)));
+  ASSERT_EQ(result.placed.size(), 1u);
+  EXPECT_EQ(result.placed[0].under_predicted, 0);
+}
+
+// The most of twenty is exceeded by one in 21.
+TEST(UnseenGroups, OfAFewRowsOfOneGroupMoreIsPlacedThanTheyNeeded) {
+  constexpr size_t kTrain = 20, kTest = 500;
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> drawn(0, 1);
+  Study study{.calibration = {{"family", std::vector<std::string>(kTrain + kTest, "pyramid")}}};
+  Fold fold{"all", {}, {}};
+  for (size_t i = 0; i < kTrain + kTest; ++i) {
+    study.rows.push_back({1});
+    study.targets.push_back(drawn(random));
+    (i < kTrain ? fold.train : fold.test).push_back(i);
+  }
+  study.splits = {{"files", {fold}}};
+  EXPECT_LE(run_study(default_only(std::move(study))).placed[0].under_predicted, 0.01);
+}
+
+// Of the rows of one family, of so many at most.
+PerceptronData family_of(const PerceptronData& data, const std::string& family, size_t most) {
+  PerceptronData own;
+  for (size_t i = 0; i < data.rows.size() && own.rows.size() < most; ++i) {
+    if (data.families[i] != family) continue;
+    own.rows.push_back(data.rows[i]);
+    own.memory_mib.push_back(data.memory_mib[i]);
+    own.utilisation_percent.push_back(NAN);
+    own.families.push_back(family);
+    own.activations.push_back(data.activations[i]);
+  }
+  return own;
+}
+
+TEST(UnseenGroups, MemoryOfEachFamilyAloneIsRarelyTooLow) {
+  const auto path = kTraces / "s3_mlp_memory_utilisation.csv";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not here";
+  auto table = CsvTable::open(path).value();
+  const auto data = read_perceptrons(table).value();
+  for (const char* family : {"gradual", "pyramid", "uniform"})
+    for (const size_t most : {100U, 10'000U}) {
+      auto study = perceptron_studies(family_of(data, family, most), nullptr).front();
+      ASSERT_EQ(study.target, "memory");
+      study.contenders.resize(1);
+      const auto result = run_study(study);
+      ASSERT_EQ(result.placed.size(), 1u);
+      EXPECT_LE(result.placed[0].under_predicted, 0.01) << family << most;
+      EXPECT_LT(result.placed[0].mean_excess, std::log(1.35)) << family << most;
+    }
 }
 
 TEST(UnseenGroups, MemoryBesideEstimatorsIsNotTooLow) {
