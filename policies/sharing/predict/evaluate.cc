@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "policies/sharing/predict/card_times.h"
 #include "policies/sharing/predict/core_pairs.h"
 #include "policies/sharing/predict/estimator_data.h"
 #include "policies/sharing/predict/gpu_kinds.h"
+#include "policies/sharing/predict/jobs/job_model.h"
 #include "policies/sharing/predict/jobs/job_study.h"
 #include "policies/sharing/predict/pairs/pair_data.h"
 #include "policies/sharing/predict/perceptron_data.h"
@@ -58,7 +60,8 @@ std::set<std::string> cards_of_which_nothing_is_published(const PairData& data) 
   return unknown;
 }
 
-Result<ordered_json> of_pairs(CsvTable& table, CsvTable* train, const Progress& progress) {
+Result<ordered_json> of_pairs(CsvTable& table, CsvTable* train, const Progress& progress,
+                              const ReadInstalled&) {
   const auto data = read_pairs(table);
   if (!data) return tl::unexpected(data.error());
   auto value = read_json("pairs", *data);
@@ -74,7 +77,8 @@ Result<ordered_json> of_pairs(CsvTable& table, CsvTable* train, const Progress& 
                       tell ? measured_use_studies(*data) : pair_studies(*known, *data), progress);
 }
 
-Result<ordered_json> of_perceptrons(CsvTable& table, CsvTable* train, const Progress& progress) {
+Result<ordered_json> of_perceptrons(CsvTable& table, CsvTable* train, const Progress& progress,
+                                    const ReadInstalled&) {
   const auto data = read_perceptrons(table);
   if (!data) return tl::unexpected(data.error());
   auto value = read_json("perceptrons", *data);
@@ -84,7 +88,8 @@ Result<ordered_json> of_perceptrons(CsvTable& table, CsvTable* train, const Prog
   return studies_json(std::move(value), perceptron_studies(*data, &*known), progress);
 }
 
-Result<ordered_json> of_estimators(CsvTable& table, CsvTable* train, const Progress& progress) {
+Result<ordered_json> of_estimators(CsvTable& table, CsvTable* train, const Progress& progress,
+                                   const ReadInstalled&) {
   const auto data = read_estimators(table);
   if (!data) return tl::unexpected(data.error());
   auto value = read_json("memory estimators", *data);
@@ -94,22 +99,42 @@ Result<ordered_json> of_estimators(CsvTable& table, CsvTable* train, const Progr
   return studies_json(std::move(value), {estimator_study(*data, &*known)}, progress);
 }
 
-Result<ordered_json> of_trainings(CsvTable& table, CsvTable* train, const Progress& progress) {
+// Nothing where it cannot be had; why, stands in `value`.
+std::optional<Installed> read_installed(const TrainingTable& data, const ReadInstalled& read,
+                                        ordered_json& value) {
+  if (!read) return std::nullopt;
+  auto installed = read();
+  const auto* model = installed ? installed->model.get() : nullptr;
+  if (model && !model->architectures.empty()) {
+    value["installed"] = installed_json(data, *model);
+    return std::move(*installed);
+  }
+  value["installed"] = nullptr;
+  value["installed_unavailable"] =
+      model ? "the installed predictor does not tell what it was trained on: train it again"
+            : installed.error().message;
+  return std::nullopt;
+}
+
+Result<ordered_json> of_trainings(CsvTable& table, CsvTable* train, const Progress& progress,
+                                  const ReadInstalled& read) {
   const auto data = read_trainings(table);
   if (!data) return tl::unexpected(data.error());
   auto value = read_json("trainings", *data);
   if (!train) {
-    value["studies"] = study_trainings(*data, nullptr, progress);
+    const auto installed = read_installed(*data, read, value);
+    value["studies"] = study_trainings(*data, nullptr, installed ? &*installed : nullptr, progress);
     return value;
   }
   const auto known = read_trainings(*train);
   if (!known) return tl::unexpected(known.error());
-  value["studies"] = study_trainings(*data, &*known, progress);
+  value["studies"] = study_trainings(*data, &*known, nullptr, progress);
   return value;
 }
 
 // Nothing is trained: what is published of cards tells how they differ.
-Result<ordered_json> of_card_times(CsvTable& table, CsvTable* train, const Progress&) {
+Result<ordered_json> of_card_times(CsvTable& table, CsvTable* train, const Progress&,
+                                   const ReadInstalled&) {
   if (train)
     return fail(ErrorCode::kInvalid,
                 "times on cards are told by features of these, and nothing is trained: leave out "
@@ -123,7 +148,8 @@ Result<ordered_json> of_card_times(CsvTable& table, CsvTable* train, const Progr
 
 struct Format {
   bool (*is)(const CsvTable&);
-  Result<ordered_json> (*evaluate)(CsvTable& data, CsvTable* train, const Progress& progress);
+  Result<ordered_json> (*evaluate)(CsvTable& data, CsvTable* train, const Progress& progress,
+                                   const ReadInstalled& installed);
 };
 constexpr Format kFormats[]{{is_pair_table, of_pairs},
                             {is_perceptron_table, of_perceptrons},
@@ -157,18 +183,18 @@ ordered_json study_json(const Study& study, const StudyResult& result) {
 
 Result<ordered_json> evaluate_predictors(const std::filesystem::path& data,
                                          const std::filesystem::path& train,
-                                         const Progress& progress) {
+                                         const Progress& progress, const ReadInstalled& installed) {
   auto table = CsvTable::open(data);
   if (!table) return tl::unexpected(table.error());
   for (const auto& format : kFormats) {
     if (!format.is(*table)) continue;
-    if (train.empty()) return format.evaluate(*table, nullptr, progress);
+    if (train.empty()) return format.evaluate(*table, nullptr, progress, installed);
     auto known = CsvTable::open(train);
     if (!known) return tl::unexpected(known.error());
     if (!format.is(*known))
       return fail(ErrorCode::kInvalid,
                   fmt::format("'{}' has other columns than '{}'", train.string(), data.string()));
-    return format.evaluate(*table, &*known, progress);
+    return format.evaluate(*table, &*known, progress, installed);
   }
   return fail(
       ErrorCode::kInvalid,

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/result.h"
+#include "policies/sharing/predict/jobs/installed.h"
 #include "policies/sharing/predict/study.h"
 
 namespace tierpilot::sharing {
@@ -36,9 +37,11 @@ StudyResult run_study(const Study& study);
 nlohmann::ordered_json study_json(const Study& study, const StudyResult& result);
 
 // What `tierctl predictor evaluate` says of a file; which of the known formats it has, its header
-// tells. With `train` that file (of the same format) trains and all of `data` is tested.
+// tells. With `train` that file (of the same format) trains and all of `data` is tested; without it
+// of trainings also what is `installed` is.
 Result<nlohmann::ordered_json> evaluate_predictors(const std::filesystem::path& data,
                                                    const std::filesystem::path& train,
-                                                   const Progress& progress = {});
+                                                   const Progress& progress = {},
+                                                   const ReadInstalled& installed = {});
 
 }  // namespace tierpilot::sharing

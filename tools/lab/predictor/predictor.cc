@@ -12,6 +12,7 @@
 #include "policies/sharing/predict/evaluate.h"
 #include "tools/lab/command.h"
 #include "tools/lab/predictor/collect.h"
+#include "tools/lab/predictor/predictor_file.h"
 #include "tools/lab/progress_bar.h"
 #include "tools/output/arguments.h"
 #include "tools/output/laboratory_help.h"
@@ -31,6 +32,9 @@ const std::vector<Column> kPlaced{
     {"SPLIT BY", "/split"},
     {"UNDER-PREDICTED", "/under_predicted", Format::kPercent},
     {"MEAN LN(PLACED/MEASURED)", "/mean_log_excess", Format::kNumber}};
+const std::vector<Column> kInstalled{
+    {"Rows that are new to the installed predictor", "/tested_rows", Format::kNumber},
+    {"Rows whose like it was trained on, not tested by it", "/known_rows", Format::kNumber}};
 
 // It takes minutes: a bar on a terminal, elsewhere a line on stderr every 20 seconds.
 class Evaluated {
@@ -61,10 +65,12 @@ class Evaluated {
 
 int run(const Context& context, const std::string& data, const std::string& train) {
   Evaluated evaluated(context.output);
-  const auto value = sharing::evaluate_predictors(data, train, std::ref(evaluated));
+  const auto value = sharing::evaluate_predictors(data, train, std::ref(evaluated), read_installed);
   evaluated.clear();
   if (!value) return print_error(context.output, value.error());
   std::vector<Table> tables;
+  const auto installed = value->value("installed", ordered_json());
+  if (!installed.is_null()) tables.push_back({.rows = "/installed", .columns = kInstalled});
   const auto& studies = (*value)["studies"];
   for (size_t i = 0; i < studies.size(); ++i) {
     const std::string at = "/studies/" + std::to_string(i);
@@ -85,6 +91,9 @@ int run(const Context& context, const std::string& data, const std::string& trai
         "of these cards nothing is published here, and how fast they are is taken to be "
         "alike: {}",
         fmt::join((*value)["unknown_cards"].get<std::vector<std::string>>(), ", ")));
+  if (value->contains("installed_unavailable"))
+    warnings.push_back("the installed predictor was not tested: " +
+                       (*value)["installed_unavailable"].get<std::string>());
   if (studies.empty()) warnings.emplace_back("too few groups to leave one out: nothing was tested");
   return print(context.output, *value, tables, warnings);
 }
@@ -170,7 +179,7 @@ void add_predictor(CLI::App& app, Context& context) {
           "--train", given->train,
           "train on this file and test on all of --data, of trainings on those of "
           "other architectures or cards (default: train and test on parts of --data that have "
-          "no card, model or family in common)")
+          "no card, model or family in common, and of trainings test what is installed, too)")
       ->type_name("FILE");
   evaluate->callback([&context, given] {
     context.command = [&context, given] { return run(context, given->data, given->train); };

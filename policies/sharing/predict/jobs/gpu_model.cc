@@ -265,8 +265,9 @@ GpuModel fit_gpu_model(const Rows& rows) {
     kinds.push_back(std::to_string(kind - model.kinds.begin()));  // two may have one name
     model.cards.add(row.card);
   }
-  const std::set<std::string> distinct(architectures.begin(), architectures.end());
-  model.margins = larger(least_margins(distinct.size()), margins_over(rows, architectures));
+  model.architectures = {architectures.begin(), architectures.end()};
+  model.margins =
+      larger(least_margins(model.architectures.size()), margins_over(rows, architectures));
   model.unseen_margins =
       model.kinds.size() < 2 ? model.margins : larger(model.margins, margins_over(rows, kinds));
   return model;

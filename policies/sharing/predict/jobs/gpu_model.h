@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct GpuModel {
   Margins margins;                    // of architectures never seen
   Margins unseen_margins;             // of kinds of GPUs never seen, too
   SeenCards cards;
+  std::set<std::string> architectures;  // that it was trained on; none: it does not tell
   // Of the hosts, the median: how long the fixed piece of work took a core, and the float32
   // operations per second, as nodes measure theirs, that go with it; 0: not known.
   double calibration_s = 0;

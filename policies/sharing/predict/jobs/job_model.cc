@@ -82,7 +82,8 @@ JobModel read_fields(const nlohmann::json& saved) {
                  .float32_ops_per_s = saved.value("float32_ops_per_s", 0.0),
                  .busy_margin = saved.at("busy_margin").get<double>(),
                  .memory_margin = saved.at("memory_margin").get<double>(),
-                 .cards = {.totals = {}, .kinds = saved.at("kinds").get<std::set<std::string>>()}};
+                 .cards = {.totals = {}, .kinds = saved.at("kinds").get<std::set<std::string>>()},
+                 .architectures = saved.value("architectures", std::set<std::string>{})};
   for (const auto& range : saved.at("totals"))
     model.cards.totals.push_back({range.at(0).get<double>(), range.at(1).get<double>()});
   return model;
@@ -124,7 +125,10 @@ double memory_target(const MeasuredTraining& row) {
 
 JobModel fit_job_model(const std::vector<MeasuredTraining>& rows) {
   JobModel model{.calibration_s = median_calibration_s(rows)};
-  for (const auto& row : rows) model.cards.add(row.card);
+  for (const auto& row : rows) {
+    model.cards.add(row.card);
+    model.architectures.insert(row.architecture);
+  }
   const auto margins = margins_over(rows, model.calibration_s);
   model.busy_margin = margins.run;
   model.memory_margin = margins.memory;
@@ -154,6 +158,7 @@ nlohmann::json job_model_json(const JobModel& model) {
                        {"memory_margin", model.memory_margin},
                        {"totals", totals},
                        {"kinds", model.cards.kinds},
+                       {"architectures", model.architectures},
                        {"busy", model.busy->saved()},
                        {"memory", model.memory->saved()}};
   if (model.pairs) saved["pairs"] = pair_prior_json(*model.pairs);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,8 @@ struct JobModel {
   double busy_margin = 0;             // of busy, of architectures never seen; use follows from it
   double memory_margin = 0;
   SeenCards cards;
-  std::optional<PairPrior> pairs;  // of two trainings on one core, where pairs were measured
+  std::set<std::string> architectures;  // that it was trained on; none: it does not tell
+  std::optional<PairPrior> pairs;       // of two trainings on one core, where pairs were measured
   std::optional<GpuModel> gpu;
 };
 

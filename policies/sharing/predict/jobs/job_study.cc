@@ -9,6 +9,7 @@
 #include "policies/sharing/predict/evaluate.h"
 #include "policies/sharing/predict/job_predictor.h"
 #include "policies/sharing/predict/jobs/job_model.h"
+#include "policies/sharing/predict/jobs/job_parts.h"
 #include "policies/sharing/predict/jobs/job_rivals.h"
 #include "policies/sharing/predict/mebibyte.h"
 
@@ -19,23 +20,6 @@ constexpr double kUtilisationGoal = 0.154;  // Horus (Yeung et al., TPDS 2022), 
 constexpr double kRunGoal = 0.25;
 
 using Rows = std::vector<MeasuredTraining>;
-
-struct Part {
-  Rows train, test;
-};
-using Group = std::string (*)(const MeasuredTraining&);
-struct Parts {
-  std::string name;
-  std::vector<Part> parts;
-  Group group;  // that errors are told of
-};
-
-std::string architecture_of(const MeasuredTraining& row) {
-  return row.architecture;
-}
-std::string card_of(const MeasuredTraining& row) {
-  return row.gpu->name;
-}
 
 struct Sums {
   double squares = 0;
@@ -53,7 +37,8 @@ class Errors {
   }
   std::vector<Scored> scores(const std::string& split) const {
     std::vector<Scored> scores;
-    for (const auto& name : predictor_names()) scores.push_back(score(split, name));
+    for (const auto& name : predictor_names())
+      if (sums_.contains(name)) scores.push_back(score(split, name));
     return scores;
   }
 
@@ -146,8 +131,9 @@ EngineFeatures engine_of(const MeasuredTraining& row, const JobModel& model) {
   return {.engine = "cpu", .relative_speed = model.calibration_s / row.calibration_s};
 }
 
-void test_default(const Part& part, Group group, std::array<Tested, std::size(kTargets)>& tested) {
-  const auto model = std::make_shared<const JobModel>(fitted(part.train));
+void test_default(const Part& part, TrainingGroup group,
+                  std::array<Tested, std::size(kTargets)>& tested) {
+  const auto model = part.model ? part.model : std::make_shared<const JobModel>(fitted(part.train));
   const JobPredictor predictor(model);
   for (const auto& row : part.test) {
     const auto said = predictor.predict(row.card, engine_of(row, *model));
@@ -161,7 +147,7 @@ void test_default(const Part& part, Group group, std::array<Tested, std::size(kT
   }
 }
 
-void test_rivals(const Part& part, Group group, const Target& target, Errors& errors) {
+void test_rivals(const Part& part, TrainingGroup group, const Target& target, Errors& errors) {
   const auto wanted = log_targets(part.test, target);
   const auto all =
       rivals_say(part.train, log_targets(part.train, target), part.test, target.published_sees);
@@ -174,7 +160,7 @@ void run_parts(const Parts& parts, Results& results, const std::function<void()>
   std::array<Tested, std::size(kTargets)> tested;
   for (const auto& part : parts.parts) {
     test_default(part, parts.group, tested);
-    for (size_t t = 0; t < std::size(kTargets); ++t)
+    for (size_t t = 0; t < std::size(kTargets) && !part.model; ++t)
       test_rivals(part, parts.group, kTargets[t], tested[t].errors);
     done();
   }
@@ -183,55 +169,6 @@ void run_parts(const Parts& parts, Results& results, const std::function<void()>
       results[t].scores.push_back(std::move(score));
     results[t].placed.push_back(tested[t].placed.score(parts.name));
   }
-}
-
-// Each group of rows is left out in turn.
-Parts turns_of(std::string name, const Rows& rows, Group group) {
-  std::set<std::string> names;
-  for (const auto& row : rows) names.insert(group(row));
-  Parts turns{std::move(name), {}, group};
-  for (const auto& left_out : names) {
-    Part part;
-    for (const auto& row : rows) (group(row) == left_out ? part.test : part.train).push_back(row);
-    if (!part.train.empty()) turns.parts.push_back(std::move(part));
-  }
-  return turns;
-}
-
-// But for the architectures that are set aside; of GPUs each card, too.
-std::vector<Parts> parts_of(const Rows& rows) {
-  Part apart;
-  for (const auto& row : rows)
-    (architectures_set_aside().contains(row.architecture) ? apart.test : apart.train)
-        .push_back(row);
-  std::vector<Parts> found{turns_of("architecture", apart.train, architecture_of)};
-  if (rows.front().gpu) found.push_back(turns_of("card", apart.train, card_of));
-  std::erase_if(found, [](const Parts& parts) { return parts.parts.empty(); });
-  if (!apart.train.empty() && !apart.test.empty())
-    found.push_back({"set aside", {std::move(apart)}, architecture_of});
-  return found;
-}
-
-// What has another architecture than the other file, or another card; and the former alone.
-std::vector<Parts> parts_of(const Rows& rows, const Rows& train) {
-  if (train.empty()) return {};
-  std::set<std::string> architectures, cards;
-  for (const auto& row : train) {
-    architectures.insert(row.architecture);
-    if (row.gpu) cards.insert(card_of(row));
-  }
-  Part apart{train, {}}, other{train, {}};
-  for (const auto& row : rows) {
-    const bool is_new = !architectures.contains(row.architecture);
-    if (is_new) apart.test.push_back(row);
-    if (is_new || (row.gpu && !cards.contains(card_of(row)))) other.test.push_back(row);
-  }
-  std::vector<Parts> found;
-  if (other.test.empty()) return found;
-  if (!apart.test.empty() && apart.test.size() < other.test.size())
-    found.push_back({"files, new architectures", {std::move(apart)}, architecture_of});
-  found.push_back({"files", {std::move(other)}, architecture_of});
-  return found;
 }
 
 Rows rows_on(const TrainingTable& table, bool on_gpu) {
@@ -243,20 +180,25 @@ Rows rows_on(const TrainingTable& table, bool on_gpu) {
 
 }  // namespace
 
-const std::set<std::string>& architectures_set_aside() {
-  static const std::set<std::string> kAside{"gru", "mixer", "recommender", "unet"};
-  return kAside;
+nlohmann::ordered_json installed_json(const TrainingTable& table, const JobModel& model) {
+  const auto count = [&](bool (*is)(const JobModel&, const MeasuredTraining&)) {
+    return std::count_if(table.rows.begin(), table.rows.end(),
+                         [&](const MeasuredTraining& row) { return is(model, row); });
+  };
+  return {{"tested_rows", count(is_new_to)}, {"known_rows", count(is_known_to)}};
 }
 
 nlohmann::ordered_json study_trainings(const TrainingTable& table, const TrainingTable* train,
-                                       const Progress& progress) {
+                                       const Installed* installed, const Progress& progress) {
   std::array<Rows, 2> rows{rows_on(table, false), rows_on(table, true)};
   std::array<std::vector<Parts>, 2> all;
   double wanted = 0, ended = 0;
   for (size_t on_gpu = 0; on_gpu < rows.size(); ++on_gpu) {
     const auto& own = rows[on_gpu];
     if (own.empty()) continue;
-    all[on_gpu] = train ? parts_of(own, rows_on(*train, on_gpu == 1)) : parts_of(own);
+    if (installed) all[on_gpu] = parts_by(own, *installed);
+    for (auto& parts : train ? parts_beside(own, rows_on(*train, on_gpu == 1)) : parts_of(own))
+      all[on_gpu].push_back(std::move(parts));
     for (const auto& parts : all[on_gpu]) wanted += static_cast<double>(parts.parts.size());
   }
   nlohmann::ordered_json studies = nlohmann::ordered_json::array();

@@ -2,23 +2,21 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-#include <set>
-#include <string>
 
+#include "policies/sharing/predict/jobs/installed.h"
 #include "policies/sharing/predict/jobs/training_table.h"
 #include "policies/sharing/predict/study.h"
 
 namespace tierpilot::sharing {
 
-// Never used to choose between predictors or to tune one; reported apart, by what was trained on
-// all others.
-const std::set<std::string>& architectures_set_aside();
-
-// Of cores and of GPUs, where the table tells of both.
-// {"studies": of utilisation, memory and run time, as study_json() writes them, "prediction_us"}:
-// each architecture left out in turn, and those that are set aside. With `train` that table trains,
-// and all of `table` is tested whose architecture is not in it.
+// Studies of utilisation, memory and run time, as study_json() writes them, of cores and of GPUs,
+// where the table tells of both: each architecture left out in turn, and those that are set aside.
+// With `train` that table trains, and all of `table` is tested whose architecture is not in it.
+// With `installed` that is tested first.
 nlohmann::ordered_json study_trainings(const TrainingTable& table, const TrainingTable* train,
-                                       const Progress& progress = {});
+                                       const Installed* installed, const Progress& progress = {});
+
+// {"tested_rows", "known_rows": left out, as the predictor was trained on their like}
+nlohmann::ordered_json installed_json(const TrainingTable& table, const JobModel& model);
 
 }  // namespace tierpilot::sharing

@@ -53,6 +53,7 @@ json gpu_model_json(const GpuModel& model) {
           {"unseen_margins", margins_json(model.unseen_margins)},
           {"totals", totals},
           {"kinds", model.cards.kinds},
+          {"architectures", model.architectures},
           {"busy", model.busy->saved()},
           {"step", model.step->saved()},
           {"memory", model.memory->saved()}};
@@ -78,6 +79,7 @@ Result<GpuModel> read_gpu_model(const json& saved) {
   for (const auto& range : saved.at("totals"))
     model.cards.totals.push_back({range.at(0).get<double>(), range.at(1).get<double>()});
   model.cards.kinds = saved.at("kinds").get<std::set<std::string>>();
+  model.architectures = saved.value("architectures", std::set<std::string>{});
   if (model.kinds.empty() || model.cards.totals.size() != totals_of({}).size())
     return fail(ErrorCode::kInvalid, "its figures of GPUs are not whole");
   const std::pair<const char*, std::pair<std::unique_ptr<Regressor>*, size_t>> parts[]{
