@@ -123,12 +123,12 @@ Result<ordered_json> of_trainings(CsvTable& table, CsvTable* train, const Progre
   auto value = read_json("trainings", *data);
   if (!train) {
     const auto installed = read_installed(*data, read, value);
-    value["studies"] = study_trainings(*data, nullptr, installed ? &*installed : nullptr, progress);
+    value["studies"] = study_trainings(*data, nullptr, progress, installed ? &*installed : nullptr);
     return value;
   }
   const auto known = read_trainings(*train);
   if (!known) return tl::unexpected(known.error());
-  value["studies"] = study_trainings(*data, &*known, nullptr, progress);
+  value["studies"] = study_trainings(*data, &*known, progress);
   return value;
 }
 

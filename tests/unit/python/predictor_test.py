@@ -179,6 +179,30 @@ class Predictor(unittest.TestCase):
         self.assertEqual(said.returncode, 4, said.stderr)
         self.assertIn("1 architectures", said.stderr)
 
+    def evaluated(self, prefix):
+        """Rows of one architecture, by what is installed."""
+        header, *rows = self.rows(10_000)
+        own = [prefix + row for row in rows if row.startswith("gru,")]
+        said = lab("-j", "predictor", "evaluate", "--data", self.written("gru.csv", "\n".join([header, *own, ""])))
+        self.assertEqual(said.returncode, 0, said.stderr)
+        return json.loads(said.stdout)
+
+    def test_one_architecture_is_tested_by_what_is_installed(self):
+        value = self.evaluated("other_")
+        self.assertEqual(value["installed"], {"tested_rows": 23, "known_rows": 0})
+        for study in value["studies"]:
+            self.assertEqual([score["split"] for score in study["scores"]], ["installed"])
+            self.assertEqual([placed["split"] for placed in study["placed"]], ["installed"])
+        use, _, time = value["studies"]
+        for study in (use, time):
+            self.assertLess(study["scores"][0]["error"], study["goal"])
+
+    def test_an_architecture_that_is_known_is_tested_by_the_other_tables(self):
+        value = self.evaluated("")
+        self.assertEqual(value["installed"], {"tested_rows": 0, "known_rows": 23})
+        for study in value["studies"]:
+            self.assertEqual({score["split"] for score in study["scores"]}, {"installed tables"})
+
     def test_options_that_would_change_nothing_are_refused(self):
         card = self.written("card.json", self.card())
         for words in (("--host-speed", "2"), ("--gpu", "cores=5", "--cores", "2"), ("--gpu", "")):

@@ -189,7 +189,7 @@ nlohmann::ordered_json installed_json(const TrainingTable& table, const JobModel
 }
 
 nlohmann::ordered_json study_trainings(const TrainingTable& table, const TrainingTable* train,
-                                       const Installed* installed, const Progress& progress) {
+                                       const Progress& progress, const Installed* installed) {
   std::array<Rows, 2> rows{rows_on(table, false), rows_on(table, true)};
   std::array<std::vector<Parts>, 2> all;
   double wanted = 0, ended = 0;

@@ -14,7 +14,8 @@ namespace tierpilot::sharing {
 // With `train` that table trains, and all of `table` is tested whose architecture is not in it.
 // With `installed` that is tested first.
 nlohmann::ordered_json study_trainings(const TrainingTable& table, const TrainingTable* train,
-                                       const Installed* installed, const Progress& progress = {});
+                                       const Progress& progress = {},
+                                       const Installed* installed = nullptr);
 
 // {"tested_rows", "known_rows": left out, as the predictor was trained on their like}
 nlohmann::ordered_json installed_json(const TrainingTable& table, const JobModel& model);
