@@ -50,7 +50,8 @@ class Simulation {
       if (next < jobs.size()) until_s = std::min(until_s, jobs[next].arrival_s);
       until_s = std::min(until_s, running_.next_end_s(now_s_));
       if (until_s >= kNoPromise) break;  // nobody runs, and who waits starts nowhere
-      advance(until_s, last_arrival_s);
+      // After a quiet time a look is due at once, since long ago.
+      advance(std::max(until_s, now_s_), last_arrival_s);
       bool changed = end_done();
       while (next < jobs.size() && jobs[next].arrival_s <= now_s_) {
         const size_t first = next++;

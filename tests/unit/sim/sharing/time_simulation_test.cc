@@ -137,6 +137,20 @@ TEST(TimeSimulation, LooksThatAreFewerWithLongRunsChangeLittle) {
   EXPECT_NEAR(kept, kept_by_part, 0.01 * kept);
 }
 
+// Nobody is there between these runs: the first look after it is no later than the change.
+TEST(TimeSimulation, TimeGoesOnAfterAQuietTime) {
+  const auto jobs =
+      workload(1, {job(1, 0, kBestEffort, 1000, 100), job(2, 50'000, kBestEffort, 1000, 100),
+                   job(3, 60'000, kBestEffort, 1000, 100)});
+  TimedRules rules;
+  rules.period_part = kTracePeriodPart;
+  auto policy = make_share_policy("share", {});
+  const auto done = simulate_timed(jobs, **policy, rules);
+  EXPECT_NEAR(done.makespan_s, 60'100, 1);
+  EXPECT_NEAR(done.used * 60'000, 200, 1);
+  EXPECT_NEAR(done.given * 60'000, 200, 1);
+}
+
 TEST(TimeSimulation, OneSeedGivesOneResult) {
   const TimedSettings small{.units = 6, .jobs = 80};
   const auto once = run_timed("share", 3, small, {}), again = run_timed("share", 3, small, {});
