@@ -257,6 +257,12 @@ class Simulation {
     return looks_.ended(now_s_, most_urgent_s()) || changed;
   }
 
+  // As a coordinator looks through its queue: who has a promise comes first.
+  static int rank(const Waiting& waiting) {
+    if (waiting.job->job_class == JobClass::kBestEffort) return 2;
+    return waiting.promise_end_s < kNoPromise ? 0 : 1;
+  }
+
   // The least that is left of a promise to somebody who waits.
   double most_urgent_s() const {
     double least_s = kNoPromise;
@@ -267,15 +273,18 @@ class Simulation {
   }
 
   void start() {
-    constexpr size_t kMostLookedAt = 64;
-    std::stable_sort(queue_.begin(), queue_.end(), [](const auto& a, const auto& b) {
-      return a.job->job_class < b.job->job_class;  // latency-sensitive ones first
-    });
-    size_t looked_at = 0;
+    constexpr size_t kMostLookedAt = 64;  // of a rank, for the same types of unit
+    std::stable_sort(queue_.begin(), queue_.end(),
+                     [](const auto& a, const auto& b) { return rank(a) < rank(b); });
+    std::map<std::pair<int, uint64_t>, size_t> looked_at;
     auto now = nodes();
     const bool promise_waits = this->promise_waits();
     PromisesAhead ahead(policy_);
-    for (size_t i = 0; i < queue_.size() && looked_at < kMostLookedAt; ++looked_at) {
+    for (size_t i = 0; i < queue_.size();) {
+      if (++looked_at[{rank(queue_[i]), queue_[i].job->types}] > kMostLookedAt) {
+        ++i;
+        continue;
+      }
       if (queue_[i].on_trial && is_hopeless(as_waiting(queue_[i])))
         fail_trial(queue_[i].job->whole_id());
       const auto waiting = queue_[i];

@@ -119,6 +119,34 @@ TEST(TimeSimulation, AJobThatNoUnitWillDoForDoesNotHoldTheOthersUp) {
   EXPECT_NEAR(simulate_timed(jobs, **policy, rules).makespan_s, 100, 1);
 }
 
+// As many as are looked at wait for the one type of unit, while the other one is idle.
+TEST(TimeSimulation, ThoseWhoWaitForOneTypeHideNobodyFromAnother) {
+  auto jobs = workload(2, {job(1, 0, kSensitive, 1000, 1000)});
+  for (uint64_t id = 2; id <= 80; ++id) jobs.jobs.push_back(job(id, 1, kSensitive, 1000, 10));
+  for (auto& each : jobs.jobs) each.types = 1;
+  auto promised = job(81, 2, kSensitive, 400, 100);
+  promised.promise_s = 200;
+  jobs.jobs.push_back(promised);
+  jobs.jobs.push_back(job(82, 3, kBestEffort, 400, 100));
+  jobs.types = {"T4", "A10"};
+  jobs.type_of = {0, 1};
+  const auto done = run("share", jobs);
+  EXPECT_EQ(done.made, 1u);
+  EXPECT_EQ(done.kept, 1u);
+  EXPECT_NEAR(done.best_effort_mean_s, 100, 5);
+}
+
+// The one that came before it takes ten times as long as predicted.
+TEST(TimeSimulation, WhoHasAPromiseIsLookedAtBeforeThoseThatHaveNone) {
+  auto without = job(2, 1, kSensitive, 1000, 3000), promised = job(3, 2, kSensitive, 1000, 100);
+  without.predicted.run_s = without.predicted.run_upper_s = 300;
+  promised.promise_s = 600;
+  const auto done =
+      run("share", workload(1, {job(1, 0, kSensitive, 1000, 100), without, promised}));
+  EXPECT_EQ(done.made, 1u);
+  EXPECT_EQ(done.kept, 1u);
+}
+
 TEST(TimeSimulation, NoJobsAreDoneAtOnce) {
   EXPECT_EQ(run("share", workload(1, {})).makespan_s, 0);
 }
