@@ -25,12 +25,12 @@ struct Fit {
 // more.
 template <class Lent>
 std::vector<UnitAt> with_room_and(const std::vector<LiveNode>& nodes, const WaitingJob& job,
-                                  Lent lent) {
+                                  const KeptApart& apart, Lent lent) {
   return looked_at_closely(
       nodes, [&](const LiveUnit& unit, size_t) -> std::optional<std::pair<bool, uint32_t>> {
         const auto* predicted = predicted_on(job, unit);
         const auto more = predicted ? lent(unit) : std::nullopt;
-        if (!more) return std::nullopt;
+        if (!more || apart.on(unit, job)) return std::nullopt;
         const auto wish = wish_for(job, *predicted, 1, kAim);
         auto free = unit.free();
         free.milli += *more;
@@ -41,12 +41,14 @@ std::vector<UnitAt> with_room_and(const std::vector<LiveNode>& nodes, const Wait
       });
 }
 
-std::vector<UnitAt> with_room(const std::vector<LiveNode>& nodes, const WaitingJob& job) {
-  return with_room_and(nodes, job, [](const LiveUnit&) { return std::optional(0U); });
+std::vector<UnitAt> with_room(const std::vector<LiveNode>& nodes, const WaitingJob& job,
+                              const KeptApart& apart) {
+  return with_room_and(nodes, job, apart, [](const LiveUnit&) { return std::optional(0U); });
 }
 
-std::vector<UnitAt> with_lent(const std::vector<LiveNode>& nodes, const WaitingJob& job) {
-  return with_room_and(nodes, job, [](const LiveUnit& unit) {
+std::vector<UnitAt> with_lent(const std::vector<LiveNode>& nodes, const WaitingJob& job,
+                              const KeptApart& apart) {
+  return with_room_and(nodes, job, apart, [](const LiveUnit& unit) {
     uint32_t milli = 0;
     for (const auto& other : unit.jobs) milli += other.lent_milli();
     return milli > 0 ? std::optional(milli) : std::nullopt;
@@ -140,10 +142,10 @@ const Predicted* predicted_on(const WaitingJob& job, const LiveUnit& unit) {
 }
 
 std::optional<Start> beside_others(const std::vector<LiveNode>& nodes, const WaitingJob& job,
-                                   const Retained& retained) {
+                                   const Retained& retained, const KeptApart& apart) {
   std::optional<Start> best;
   auto best_rank = std::tuple(true, 0.0, UINT32_MAX);
-  for (const auto& [n, u] : with_room(nodes, job)) {
+  for (const auto& [n, u] : with_room(nodes, job, apart)) {
     const auto& unit = nodes[n][u];
     const auto fit = fit_on(unit, job, retained);
     if (!fit) continue;
@@ -160,10 +162,10 @@ std::optional<Start> beside_others(const std::vector<LiveNode>& nodes, const Wai
 }
 
 std::optional<Start> of_what_is_lent(const std::vector<LiveNode>& nodes, const WaitingJob& job,
-                                     const Retained& retained) {
+                                     const Retained& retained, const KeptApart& apart) {
   std::optional<Start> best;
   double best_gain = 0;
-  for (const auto& [n, u] : with_lent(nodes, job)) {
+  for (const auto& [n, u] : with_lent(nodes, job, apart)) {
     auto [unit, left] = with_lent_back(nodes[n][u]);
     const auto fit = fit_on(unit, job, retained);
     if (!fit || (best && fit->gain <= best_gain)) continue;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "policies/sharing/live/kept_apart.h"
 #include "policies/sharing/live/neighbours.h"
 
 namespace tierpilot::sharing {
@@ -23,11 +24,11 @@ const Predicted* predicted_on(const WaitingJob& job, const LiveUnit& unit);
 
 // Where it adds the most to the sum of speeds; of equals where the least is left.
 std::optional<Start> beside_others(const std::vector<LiveNode>& nodes, const WaitingJob& job,
-                                   const Retained& retained);
+                                   const Retained& retained, const KeptApart& apart);
 // Of what best-effort jobs have beyond what was asked for them, as they used it, and give back.
 std::optional<Start> of_what_is_lent(const std::vector<LiveNode>& nodes, const WaitingJob& job,
-                                     const Retained& retained);
-// Why it does not start there, also on what is lent; empty: it may.
+                                     const Retained& retained, const KeptApart& apart);
+// Why it does not start there by what is thought, also on what is lent; empty: it may.
 std::string refused_beside_others(const LiveUnit& unit, const WaitingJob& job,
                                   const Retained& retained);
 

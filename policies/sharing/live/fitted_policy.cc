@@ -161,7 +161,7 @@ void pour(std::vector<LiveJob*> jobs, uint32_t& room) {
 }
 
 // No share makes up for a neighbour that takes too much of a job's speed.
-LiveUnit without_who_breaks_promises(LiveUnit unit, const Retained& retained,
+LiveUnit without_who_breaks_promises(LiveUnit unit, const Retained& retained, KeptApart& apart,
                                      std::vector<Preempted>& preempted) {
   for (size_t i = 0; i < unit.jobs.size();) {
     const Neighbours neighbours(retained, unit.jobs);
@@ -172,6 +172,7 @@ LiveUnit without_who_breaks_promises(LiveUnit unit, const Retained& retained,
       ++i;
       continue;
     }
+    apart.ended(*worst, job);
     preempted.push_back({worst->id, "it slows a job on its unit that could not keep its promise"});
     std::erase_if(unit.jobs, [id = worst->id](const LiveJob& each) { return each.id == id; });
     i = 0;
@@ -217,11 +218,12 @@ void part_who_add_nothing(const LiveUnit& unit, const Retained& retained,
 }
 
 // Those that end already are not asked again, and are not counted with who is judged.
-std::vector<Preempted> who_has_to_go(const LiveUnit& whole, const Retained& retained) {
+std::vector<Preempted> who_has_to_go(const LiveUnit& whole, const Retained& retained,
+                                     KeptApart& apart) {
   std::vector<Preempted> preempted;
   LiveUnit staying = whole;
   std::erase_if(staying.jobs, [](const LiveJob& job) { return job.leaves; });
-  staying = without_who_breaks_promises(std::move(staying), retained, preempted);
+  staying = without_who_breaks_promises(std::move(staying), retained, apart, preempted);
   part_who_add_nothing(staying, retained, preempted);
   return preempted;
 }
@@ -281,8 +283,9 @@ std::vector<std::pair<uint64_t, uint32_t>> orders(const LiveUnit& from, const Li
 
 std::optional<Start> FittedPolicy::place(const std::vector<LiveNode>& nodes,
                                          const WaitingJob& job) {
-  if (auto start = beside_others(nodes, job, retained_)) return start;
-  if (job.job_class != JobClass::kLatencySensitive) return of_what_is_lent(nodes, job, retained_);
+  if (auto start = beside_others(nodes, job, retained_, apart_)) return start;
+  if (job.job_class != JobClass::kLatencySensitive)
+    return of_what_is_lent(nodes, job, retained_, apart_);
   // Sooner with less ahead of its promise than later.
   for (const double aim : {kAim, kTightAim, kPromiseMargin})
     if (auto start = in_their_place(nodes, job, retained_, aim)) return start;
@@ -290,12 +293,14 @@ std::optional<Start> FittedPolicy::place(const std::vector<LiveNode>& nodes,
 }
 
 std::string FittedPolicy::refusal(const LiveUnit& unit, const WaitingJob& job) const {
+  if (const auto slowed = apart_.on(unit, job); slowed && predicted_on(job, unit))
+    return fmt::format("one like it slowed task {} more than its promise bears", *slowed);
   return refused_beside_others(unit, job, retained_);
 }
 
 Adjustment FittedPolicy::adjust(const LiveUnit& whole) {
   Adjustment adjustment;
-  adjustment.preempted = who_has_to_go(whole, retained_);
+  adjustment.preempted = who_has_to_go(whole, retained_, apart_);
   LiveUnit unit = whole;
   std::erase_if(unit.jobs, [&](const LiveJob& job) { return adjustment.preempts(job.id); });
   LiveUnit now = unit;

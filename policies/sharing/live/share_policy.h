@@ -1,6 +1,6 @@
 // Decisions on shares in time: where a job that waits starts and with how much, what running jobs
-// have from then on, and which promises can be made. Pure: coordinator and simulation use the same
-// objects, call them in turn and carry out what they say.
+// have from then on, and which promises can be made. Pure, but for what adjust() remembers: the
+// coordinator and the simulation use the same objects, call them in turn and do what they say.
 #pragma once
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "policies/sim/sharing/pace_learning.h"
@@ -145,6 +146,20 @@ TEST(TimeSimulation, WhoHasAPromiseIsLookedAtBeforeThoseThatHaveNone) {
       run("share", workload(1, {job(1, 0, kSensitive, 1000, 100), without, promised}));
   EXPECT_EQ(done.made, 1u);
   EXPECT_EQ(done.kept, 1u);
+}
+
+// It keeps two thirds of its speed where nine tenths are thought, and has to keep five sixths.
+TEST(TimeSimulation, WhoSlowsAPromiseMoreThanThoughtIsNotPreemptedWithoutEnd) {
+  auto promised = job(1, 0, kSensitive, 400, 1000);
+  promised.promise_s = 1250;
+  const auto jobs = workload(1, {promised, job(2, 20, kBestEffort, 400, 300)}, 0.67);
+  const Thought thought{[](const Sharer&, const Sharer&) { return Kept{.ln = std::log(0.9)}; },
+                        nullptr};
+  auto policy = make_share_policy("share", thought.retained);
+  const auto done = simulate_timed(jobs, **policy, {}, thought);
+  EXPECT_EQ(done.kept, 1u);
+  EXPECT_GE(done.preemptions, 1u);
+  EXPECT_LE(done.preemptions, 3u);
 }
 
 TEST(TimeSimulation, NoJobsAreDoneAtOnce) {
