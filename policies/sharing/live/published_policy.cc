@@ -11,14 +11,43 @@
 namespace tierpilot::sharing {
 namespace {
 
-std::vector<PublishedNode> as_published(const std::vector<LiveNode>& nodes) {
+// Best-effort jobs that can end.
+uint64_t best_effort_bytes(const LiveUnit& unit) {
+  uint64_t bytes = 0;
+  for (const auto& job : unit.jobs)
+    if (job.job_class == JobClass::kBestEffort && job.share.milli > 0)
+      bytes += job.share.memory_bytes;
+  return bytes;
+}
+
+// Units whose memory will do; others are of no type. `released`: by best-effort jobs, too.
+std::vector<PublishedNode> with_memory(const std::vector<LiveNode>& nodes, const WaitingJob& job,
+                                       bool released) {
   std::vector<PublishedNode> all;
   for (const auto& node : nodes) {
     auto& units = all.emplace_back();
-    for (const auto& unit : node)
-      units.push_back({unit.type, unit.free().milli, unit.best_effort_milli()});
+    for (const auto& unit : node) {
+      const auto predicted = job.predicted.find(unit.type);
+      const uint64_t bytes = unit.free().memory_bytes + (released ? best_effort_bytes(unit) : 0);
+      const bool will_do =
+          predicted != job.predicted.end() && predicted->second.memory_bytes <= bytes;
+      units.push_back({will_do ? unit.type : "", unit.free().milli, unit.best_effort_milli()});
+    }
   }
   return all;
+}
+
+// So that its share and memory are free.
+std::vector<uint64_t> who_ends_for(const Share& share, const LiveUnit& unit) {
+  LiveUnit rest = unit;
+  const uint32_t missing = share.milli - std::min(share.milli, unit.free().milli);
+  auto ends = take_from_best_effort(unit, missing, 0).preempted;
+  std::erase_if(rest.jobs, [&](const LiveJob& job) {
+    return std::find(ends.begin(), ends.end(), job.id) != ends.end();
+  });
+  const auto more = who_frees_memory(rest, share.memory_bytes);
+  ends.insert(ends.end(), more.begin(), more.end());
+  return ends;
 }
 
 // From its start: what was predicted then; what its user was promised, where that is not known.
@@ -36,22 +65,20 @@ std::optional<Start> PublishedPolicy::place(const std::vector<LiveNode>& nodes,
     need[type] = predicted.milli;
     run_s[type] = predicted.run_s;
   }
-  const auto published = as_published(nodes);
-  auto place = place_published(published, need, job.job_class);
-  if (!place) return std::nullopt;
-  if (place->released_milli == 0)
+  const auto published = with_memory(nodes, job, false);
+  auto place = place_published(published, need, JobClass::kBestEffort);
+  if (place) {
     if (const auto unit = unit_published(published[place->node], need, run_s, job.job_class))
       place->unit = *unit;
+  } else if (job.job_class == JobClass::kLatencySensitive) {
+    place = place_published(with_memory(nodes, job, true), need, job.job_class);
+  }
+  if (!place) return std::nullopt;
   const auto& unit = nodes[place->node][place->unit];
   Start start{place->node, place->unit, {}, {}, {}, "the most free share"};
   start.share = {need.at(unit.type), job.predicted.at(unit.type).memory_bytes};
-  if (start.share.milli > unit.free().milli) {
-    auto taken = take_from_best_effort(unit, start.share.milli - unit.free().milli, 0);
-    start.preempted = std::move(taken.preempted);
-    start.reason = "what best-effort jobs held";
-  }
-  if (start.share.memory_bytes > unit.free().memory_bytes && start.preempted.empty())
-    return std::nullopt;
+  start.preempted = who_ends_for(start.share, unit);
+  if (!start.preempted.empty()) start.reason = "what best-effort jobs held";
   return start;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/bytes.h"
 #include "policies/sharing/live/taking.h"
 #include "tests/unit/sharing/live_scene.h"
 
@@ -23,6 +24,50 @@ TEST(LivePolicy, WholeSharesNoUnit) {
   ASSERT_TRUE(start);
   EXPECT_EQ(start->unit, 1U);
   EXPECT_EQ(start->share.milli, 1000U);
+}
+
+LiveUnit of_4_gib(std::vector<LiveJob> jobs, std::vector<uint64_t> gib_halves) {
+  auto unit = unit_with(std::move(jobs));
+  unit.whole.memory_bytes = 4 * kGiB;
+  for (size_t i = 0; i < unit.jobs.size(); ++i)
+    unit.jobs[i].share.memory_bytes = gib_halves[i] * kGiB / 2;
+  return unit;
+}
+
+WaitingJob of_2_gib(JobClass job_class) {
+  auto job = waiting(job_class, 500, 10);
+  job.predicted["cpu"].memory_bytes = 2 * kGiB;
+  return job;
+}
+
+TEST(LivePolicy, PublishedStartsNobodyWithoutMemory) {
+  const auto unit =
+      of_4_gib({running(1, kSensitive, 100, 100), running(2, kBestEffort, 900, 900)}, {6, 1});
+  EXPECT_FALSE(policy("share-published")->place({{unit}}, of_2_gib(kSensitive)));
+}
+
+TEST(LivePolicy, PublishedTakesTheMostFreeThatHasTheMemory) {
+  const std::vector<LiveNode> nodes{{of_4_gib({running(1, kBestEffort, 100, 100)}, {8}),
+                                     of_4_gib({running(2, kBestEffort, 300, 300)}, {0})}};
+  for (const auto job_class : {kBestEffort, kSensitive}) {
+    const auto start = policy("share-published")->place(nodes, of_2_gib(job_class));
+    ASSERT_TRUE(start);
+    EXPECT_EQ(start->unit, 1U);
+    EXPECT_TRUE(start->preempted.empty());
+  }
+}
+
+TEST(LivePolicy, PublishedEndsAsManyAsHoldTheMemory) {
+  const auto unit =
+      of_4_gib({running(1, kBestEffort, 600, 600), running(2, kBestEffort, 300, 300)}, {2, 6});
+  const auto start = policy("share-published")->place({{unit}}, of_2_gib(kSensitive));
+  ASSERT_TRUE(start);
+  EXPECT_EQ(start->preempted, (std::vector<uint64_t>{1, 2}));
+  EXPECT_FALSE(policy("share-published")->place({{unit}}, of_2_gib(kBestEffort)));
+  const auto idle = of_4_gib({running(1, kBestEffort, 100, 100)}, {8});
+  const auto other = policy("share-published")->place({{idle}}, of_2_gib(kSensitive));
+  ASSERT_TRUE(other) << "it has the compute, not the memory";
+  EXPECT_EQ(other->preempted, (std::vector<uint64_t>{1}));
 }
 
 TEST(LivePolicy, PublishedTakesTheMostFreeAndPreemptsForTheSensitive) {
