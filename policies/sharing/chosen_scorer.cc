@@ -1,6 +1,8 @@
 #include "policies/sharing/chosen_scorer.h"
 
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 
 #include "base/random.h"
 #include "policies/sharing/filling.h"
@@ -27,14 +29,6 @@ std::vector<std::unique_ptr<Scorer>> candidates(const std::vector<Request>& typi
   return all;
 }
 
-// Of all kinds as many as there are, about: lists are often ordered by kind.
-std::vector<Node> part_of(const std::vector<Node>& nodes) {
-  if (nodes.size() <= kMostNodes) return nodes;
-  std::vector<Node> part;
-  for (size_t i = 0; i < kMostNodes; ++i) part.push_back(nodes[i * nodes.size() / kMostNodes]);
-  return part;
-}
-
 double filled(const std::vector<Node>& nodes, const std::vector<Request>& arrivals,
               const Scorer& scorer) {
   Cluster cluster(nodes);
@@ -46,9 +40,27 @@ double filled(const std::vector<Node>& nodes, const std::vector<Request>& arriva
 
 }  // namespace
 
+std::vector<Node> part_of(const std::vector<Node>& nodes, size_t most) {
+  if (nodes.size() <= most) return nodes;
+  std::vector<size_t> by_kind(nodes.size());
+  std::iota(by_kind.begin(), by_kind.end(), size_t{0});
+  std::stable_sort(by_kind.begin(), by_kind.end(), [&](size_t a, size_t b) {
+    const auto kind = [](const Node& node) {
+      return std::tuple(node.model, node.units.size(), node.cpu_milli, node.memory_bytes);
+    };
+    return kind(nodes[a]) < kind(nodes[b]);
+  });
+  std::vector<size_t> taken;
+  for (size_t i = 0; i < most; ++i) taken.push_back(by_kind[i * nodes.size() / most]);
+  std::sort(taken.begin(), taken.end());
+  std::vector<Node> part;
+  for (const size_t i : taken) part.push_back(nodes[i]);
+  return part;
+}
+
 std::unique_ptr<Scorer> choose_scorer(const Usual& usual) {
   auto all = candidates(usual.requests);
-  const auto nodes = part_of(usual.nodes);
+  const auto nodes = part_of(usual.nodes, kMostNodes);
   const double milli = kLoad * static_cast<double>(Cluster(nodes).capacity_milli());
   const bool asks = std::any_of(usual.requests.begin(), usual.requests.end(),
                                 [](const Request& each) { return each.total_milli() > 0; });

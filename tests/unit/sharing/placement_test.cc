@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/random.h"
+#include "policies/sharing/chosen_scorer.h"
 #include "policies/sim/sharing/pods.h"
 
 namespace tierpilot::sharing {
@@ -39,6 +42,21 @@ TEST(SharingPlacement, RivalsDoWhatTheirNamesSay) {
 TEST(SharingPlacement, WholeUnitsAreGivenWhole) {
   const auto scorer = make_scorer("whole", {}).value();
   EXPECT_EQ(scorer->given(kQuarter).share.milli, kWholeUnit);
+}
+
+TEST(SharingPlacement, APartOfAClusterHasAllItsKinds) {
+  std::vector<Node> nodes;
+  for (size_t i = 0; i < 800; ++i) nodes.push_back(node_with({1000}));
+  const auto with_models = [&](auto model) {
+    for (size_t i = 0; i < nodes.size(); ++i) nodes[i].model = static_cast<uint8_t>(model(i));
+    const auto part = part_of(nodes, 400);
+    EXPECT_EQ(part.size(), 400U);
+    return std::count_if(part.begin(), part.end(), [](const Node& node) { return node.model > 0; });
+  };
+  EXPECT_EQ(with_models([](size_t i) { return i % 2; }), 200);
+  EXPECT_EQ(with_models([](size_t i) { return i / 400; }), 200);
+  EXPECT_NEAR(with_models([](size_t i) { return i % 4 == 1; }), 100, 1);
+  EXPECT_EQ(part_of(nodes, 800), nodes);
 }
 
 TEST(SharingPlacement, AnUnknownPolicyNamesTheKnown) {
