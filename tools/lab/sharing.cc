@@ -89,7 +89,7 @@ int evaluate_sharing(const Output& output, SharingOptions options) {
         "more than any has",
         count, trace->pods.size()));
   if (!trace->first_skipped.empty())
-    warnings.push_back(fmt::format("rows of pods were skipped: {}", trace->first_skipped));
+    warnings.push_back(fmt::format("rows were skipped: {}", trace->first_skipped));
   return print(output, value,
                {{.title = "Allocation of units at full load, means over seeds, the worst first",
                  .rows = "/full_load/policies",

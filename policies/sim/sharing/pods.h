@@ -23,14 +23,14 @@ struct PodTrace {
   std::vector<Node> nodes;
   std::vector<std::string> models;  // by number
   std::vector<Pod> pods;
-  std::map<std::string, uint64_t> skipped;  // rows of pods by the reason
+  std::map<std::string, uint64_t> skipped;  // rows of both by the reason
   std::string first_skipped;                // "FILE:LINE: what and why"
 };
 
 // Pods: cpu_milli, memory_mib, num_gpu and, where there are, gpu_milli (thousandths of a GPU, where
 // num_gpu is 1), gpu_spec ("A|B"), qos (LS and all but BE: latency-sensitive), creation_time,
-// scheduled_time, deletion_time (s). Nodes: sn, cpu_milli, memory_mib, gpu, model. A pod that
-// cannot be read is skipped and counted; a node that cannot be read is an error.
+// scheduled_time, deletion_time (s). Nodes: sn, cpu_milli, memory_mib, gpu (empty: none), model. A
+// row that cannot be read is skipped and counted; kInvalid where no pod or GPU is left.
 Result<PodTrace> read_pods(const std::filesystem::path& pods, const std::filesystem::path& nodes);
 
 // Seeded lists in the likeness of the published ones.

@@ -33,6 +33,25 @@ uint64_t mib(double count) {
   return static_cast<uint64_t>(count * (1 << 20));
 }
 
+std::string_view trimmed_name(std::string_view name) {
+  const auto first = name.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return name.substr(first, name.find_last_not_of(" \t") - first + 1);
+}
+
+// Counts the row, which is left out.
+void skip(const CsvTable& row, const Fault& fault, PodTrace& trace) {
+  ++trace.skipped[fault.reason];
+  if (trace.first_skipped.empty())
+    trace.first_skipped = fmt::format("{}: {}", row.place(), fault.detail);
+}
+
+uint32_t whole(std::string_view column, double value, std::optional<Fault>& fault) {
+  if (!fault && value != std::floor(value))
+    fault = Fault{"not a whole number", fmt::format("column {}: not a whole number", column)};
+  return static_cast<uint32_t>(value);
+}
+
 Result<uint8_t> model_number(std::string_view name, const CsvTable& row,
                              std::vector<std::string>& models) {
   const auto known = std::find(models.begin(), models.end(), name);
@@ -73,21 +92,19 @@ Result<NodeColumns> node_columns(const CsvTable& table) {
   return NodeColumns{*cpu, *memory, *gpus, table.find({"model", "gpu_model"})};
 }
 
+// An error: it has one model too many.
 Result<Node> read_node(const CsvTable& row, const NodeColumns& columns,
-                       std::vector<std::string>& models) {
-  std::optional<Fault> fault;
+                       std::vector<std::string>& models, std::optional<Fault>& fault) {
   Node node;
   node.cpu_milli = static_cast<uint32_t>(
       sim::number_or_fault("cpu_milli", row.cell(columns.cpu), 0, kMaxCpuMilli, fault));
   node.memory_bytes =
       mib(sim::number_or_fault("memory_mib", row.cell(columns.memory), 0, kMaxMemoryMib, fault));
-  const double gpus = sim::number_or_fault("gpu", row.cell(columns.gpus), 0, kMostUnits, fault);
-  if (!fault && gpus != std::floor(gpus)) fault = Fault{"", "column gpu: not a whole number"};
-  if (fault)
-    return fail(ErrorCode::kInvalid, fmt::format("trace {}: {}", row.place(), fault->detail));
-  node.units.resize(static_cast<size_t>(gpus));
-  if (node.units.empty()) return node;
-  const auto model = model_number(row.cell(columns.model), row, models);
+  const auto gpus = row.cell(columns.gpus);
+  if (!gpus.empty())  // else it is of cores alone
+    node.units.resize(whole("gpu", sim::number_or_fault("gpu", gpus, 0, kMostUnits, fault), fault));
+  if (fault || node.units.empty()) return node;
+  const auto model = model_number(trimmed_name(row.cell(columns.model)), row, models);
   if (!model) return tl::unexpected(model.error());
   node.model = *model;
   return node;
@@ -100,8 +117,13 @@ Status read_nodes(const std::filesystem::path& path, PodTrace& trace) {
   if (!columns) return tl::unexpected(columns.error());
   uint64_t units = 0;
   auto status = each_row(*table, [&]() -> Status {
-    auto node = read_node(*table, *columns, trace.models);
+    std::optional<Fault> fault;
+    auto node = read_node(*table, *columns, trace.models, fault);
     if (!node) return tl::unexpected(node.error());
+    if (fault) {
+      skip(*table, {"a node: " + fault->reason, fault->detail}, trace);
+      return {};
+    }
     if (trace.nodes.size() == kMaxNodes)
       return fail(ErrorCode::kExhausted,
                   fmt::format("trace {}: more than {} nodes", table->place(), kMaxNodes));
@@ -111,7 +133,9 @@ Status read_nodes(const std::filesystem::path& path, PodTrace& trace) {
   });
   if (!status) return status;
   if (units == 0)
-    return fail(ErrorCode::kInvalid, fmt::format("trace {}: it has no GPUs", path.string()));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("trace {}: it has no GPUs{}", path.string(),
+                            trace.first_skipped.empty() ? "" : "; " + trace.first_skipped));
   return {};
 }
 
@@ -143,11 +167,11 @@ Result<PodColumns> pod_columns(const CsvTable& table) {
 
 // Models that no node has do not count: a pod that names only such fits nowhere.
 uint64_t wanted_models(std::string_view spec, const std::vector<std::string>& models) {
-  if (spec.empty()) return kAnyModel;
+  if (trimmed_name(spec).empty()) return kAnyModel;
   uint64_t wanted = 0;
   for (;;) {
     const auto name = spec.substr(0, spec.find('|'));
-    const auto known = std::find(models.begin(), models.end(), name);
+    const auto known = std::find(models.begin(), models.end(), trimmed_name(name));
     if (known != models.end()) wanted |= uint64_t{1} << (known - models.begin());
     if (name.size() == spec.size()) return wanted;
     spec.remove_prefix(name.size() + 1);
@@ -162,12 +186,6 @@ void read_times(const CsvTable& row, const PodColumns& columns, Pod& pod) {
   if (std::isfinite(created)) pod.created_s = std::clamp(created, 0.0, 1e10);
   const double run = seconds(columns.deleted) - seconds(columns.scheduled);
   if (std::isfinite(run)) pod.run_s = std::clamp(run, 0.0, sim::kMaxDurationSeconds);
-}
-
-uint32_t whole(std::string_view column, double value, std::optional<Fault>& fault) {
-  if (!fault && value != std::floor(value))
-    fault = Fault{"not a whole number", fmt::format("column {}: not a whole number", column)};
-  return static_cast<uint32_t>(value);
 }
 
 Pod read_pod(const CsvTable& row, const PodColumns& columns, const std::vector<std::string>& models,
@@ -207,8 +225,7 @@ Result<PodTrace> read_pods(const std::filesystem::path& pods, const std::filesys
     std::optional<Fault> fault;
     auto pod = read_pod(*table, *columns, trace.models, fault);
     if (fault) {
-      if (++trace.skipped[fault->reason]; trace.first_skipped.empty())
-        trace.first_skipped = fmt::format("{}: {}", table->place(), fault->detail);
+      skip(*table, *fault, trace);
       return {};
     }
     if (trace.pods.size() == kMaxPods)

@@ -75,6 +75,37 @@ TEST_F(Pods, SkipsAndCountsWhatIsNoPod) {
   EXPECT_NE(trace->first_skipped.find(":3"), std::string::npos) << trace->first_skipped;
 }
 
+TEST_F(Pods, SkipsAndCountsWhatIsNoNode) {
+  const auto trace = read("cpu_milli,memory_mib,num_gpu\n1000,64,1\n",
+                          "sn,cpu_milli,memory_mib,gpu,model\na,8000,1024,2,T4\nb,8000,,2,T4\n"
+                          "c,4000,512,,\nd,8000,1024,1.5,T4\ne,8000,1024,-1,T4\n");
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_EQ(trace->nodes.size(), 2U);
+  EXPECT_TRUE(trace->nodes[1].units.empty()) << "no GPU is told: it is of cores alone";
+  uint64_t skipped = 0;
+  for (const auto& [reason, count] : trace->skipped) {
+    EXPECT_TRUE(reason.starts_with("a node: ")) << reason;
+    skipped += count;
+  }
+  EXPECT_EQ(skipped, 3U);
+  EXPECT_NE(trace->first_skipped.find("nodes.csv:3"), std::string::npos) << trace->first_skipped;
+  const auto none = read("cpu_milli,memory_mib,num_gpu\n1,1,1\n",
+                         "sn,cpu_milli,memory_mib,gpu,model\na,8000,,2,T4\n");
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message.find("nodes.csv:2"), std::string::npos) << none.error().message;
+}
+
+TEST_F(Pods, NamesOfModelsAreTrimmed) {
+  const auto trace =
+      read("cpu_milli,memory_mib,num_gpu,gpu_spec\n1000,64,1,T4 | G2\n1000,64,1, \n",
+           "sn,cpu_milli,memory_mib,gpu,model\na,8000,1024,2,T4 \nb,8000,1024,2, G2\n"
+           "c,8000,1024,2,T4\n");
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->models, (std::vector<std::string>{"T4", "G2"}));
+  EXPECT_EQ(trace->pods[0].request.models, 3U);
+  EXPECT_EQ(trace->pods[1].request.models, kAnyModel);
+}
+
 TEST_F(Pods, RefusesWhatIsNoCluster) {
   const std::string pods = "cpu_milli,memory_mib,num_gpu\n1,1,1\n";
   EXPECT_FALSE(read(pods, "sn,cpu_milli,memory_mib,gpu,model\n"));
