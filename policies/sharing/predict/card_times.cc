@@ -138,7 +138,7 @@ nlohmann::ordered_json study_card_times(const CardTimes& times) {
   for (const auto& scaling : kScalings) result.scores.push_back(score(times, scaling));
   if (result.scores.front().tested == 0) return nlohmann::ordered_json::array();
   const Study study{.target = "time on a card never seen, by its features and times on others",
-                    .measure = Measure::kRootMeanSquareLog,
+                    .measure = Measure::kRootMeanSquareLn,
                     .rows = std::vector<Row>(result.scores.front().tested)};
   return nlohmann::ordered_json::array({study_json(study, result)});
 }

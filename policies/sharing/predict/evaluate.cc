@@ -146,6 +146,18 @@ Result<ordered_json> of_card_times(CsvTable& table, CsvTable* train, const Progr
   return value;
 }
 
+const char* measure_name(Measure measure) {
+  switch (measure) {
+    case Measure::kRootMeanSquareLog:
+      return "RMSLE";
+    case Measure::kRootMeanSquareLn:
+      return "root mean square of ln";
+    case Measure::kMeanAbsolute:
+      break;
+  }
+  return "mean absolute error";
+}
+
 struct Format {
   bool (*is)(const CsvTable&);
   Result<ordered_json> (*evaluate)(CsvTable& data, CsvTable* train, const Progress& progress,
@@ -160,10 +172,9 @@ constexpr Format kFormats[]{{is_pair_table, of_pairs},
 }  // namespace
 
 ordered_json study_json(const Study& study, const StudyResult& result) {
-  ordered_json value{
-      {"target", study.target},
-      {"measure", study.measure == Measure::kMeanAbsolute ? "mean absolute error" : "RMSLE"},
-      {"rows", study.rows.size()}};
+  ordered_json value{{"target", study.target},
+                     {"measure", measure_name(study.measure)},
+                     {"rows", study.rows.size()}};
   if (study.goal > 0) value["goal"] = study.goal;
   value["scores"] = ordered_json::array();
   for (const auto& scored : result.scores)

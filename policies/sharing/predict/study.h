@@ -23,7 +23,8 @@ struct Split {
 
 enum class Measure {
   kRootMeanSquareLog,  // targets are ln(1 + x); the root mean square of differences (RMSLE)
-  kMeanAbsolute
+  kMeanAbsolute,
+  kRootMeanSquareLn  // as the first, of targets that are ln(x)
 };
 
 // What the rows have in common, by row.

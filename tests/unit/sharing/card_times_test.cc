@@ -72,6 +72,7 @@ TEST(CardTimes, EachRuleIsExactWhereItHolds) {
                "\np100,a,1,1," + std::to_string(1e-9 / fast) + "\n"),
       {});
   ASSERT_TRUE(value) << value.error().message;
+  EXPECT_EQ((*value)["studies"][0]["measure"], "root mean square of ln");
   EXPECT_NEAR(error_of(*value, "operations"), 0, 1e-6);
   EXPECT_NEAR(error_of(*value, "as on others"), std::log(slow / fast), 1e-6);
   EXPECT_GT(error_of(*value, "default"), 0.05);

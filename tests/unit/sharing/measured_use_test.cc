@@ -101,6 +101,8 @@ TEST(MeasuredUse, ByAnotherFileItIsTheSameLaw) {
 TEST(MeasuredUse, WhereTheLawHoldsItIsExact) {
   const auto studies = studies_of(use_rows("NVIDIA H200", use_by_law));
   ASSERT_EQ(targets_of(studies), kTargets);
+  EXPECT_EQ(studies[1]["measure"], "mean absolute error");
+  EXPECT_EQ(studies[2]["measure"], "root mean square of ln");
   for (const char* split : kSplits) {
     EXPECT_LT(error_of(studies[0], split, "default"), 1e-4) << split;
     for (const char* other : {"shared host", "mean", "median"})

@@ -59,7 +59,7 @@ std::vector<Row> said_of(const PairData& data) {
 Study study_of(const PairData& data, bool of_ln) {
   Study study{.target = of_ln ? "ln of kept beyond half" : "kept beyond half",
               .rows = said_of(data)};
-  study.measure = of_ln ? Measure::kRootMeanSquareLog : Measure::kMeanAbsolute;
+  study.measure = of_ln ? Measure::kRootMeanSquareLn : Measure::kMeanAbsolute;
   for (const auto& sample : data.samples) study.targets.push_back(kept_beyond_half(sample));
   if (of_ln)
     for (auto& target : study.targets) target = std::log(target);
