@@ -4,8 +4,6 @@
 
 #include <utility>
 
-#include "policies/learning/torch_thread.h"
-
 namespace tierpilot {
 
 using SteadyClock = std::chrono::steady_clock;
@@ -29,7 +27,6 @@ DecisionThread::~DecisionThread() {
 
 void DecisionThread::run() {
   pthread_setname_np(pthread_self(), "decide");
-  use_one_torch_thread();
   auto due = SteadyClock::now() + interval_;
   while (!stopping_) {
     inbox_.wait_until(due);

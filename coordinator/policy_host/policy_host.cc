@@ -6,6 +6,7 @@
 #include <cmath>
 #include <future>
 #include <map>
+#include <stdexcept>
 #include <utility>
 
 #include "base/log.h"
@@ -42,11 +43,16 @@ Status add_learning(const PlacementModule& module, const PolicyHostOptions& opti
   const std::string& name = module.info.name;
   auto started = module.learning->start(options.seed, options.pending_capacity);
   if (!started) return tl::unexpected(started.error());
-  const auto taken =
-      take_over_learner(options.state_dir, name, started->begins_from, *started->learner);
+  const bool awake = module.learning->traits().learns_always || name == options.active;
+  Result<TakenOver> taken;
+  try {
+    if (awake) started->learner->begin();
+    taken = take_over_learner(options.state_dir, name, started->begins_from, *started->learner);
+  } catch (const std::runtime_error& error) {
+    return fail(ErrorCode::kUnavailable, fmt::format("policy '{}': {}", name, error.what()));
+  }
   if (!taken) return tl::unexpected(taken.error());
   players.notes[name] = taken->note;
-  const bool awake = module.learning->traits().learns_always || name == options.active;
   players.learners.push_back({name, std::move(started->learner), awake, taken->origin});
   players.policies.push_back(
       std::make_unique<SharedPolicy>(name, std::move(started->policy), false));

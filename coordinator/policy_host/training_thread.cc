@@ -17,7 +17,6 @@
 #include "base/overloaded.h"
 #include "coordinator/policy_host/saved_learner.h"
 #include "policies/learning/saved_bytes.h"
-#include "policies/learning/torch_thread.h"
 
 namespace tierpilot {
 namespace {
@@ -112,7 +111,6 @@ void TrainingThread::roll_back(const std::string& policy, uint64_t number, Weigh
 
 void TrainingThread::run() {
   pthread_setname_np(pthread_self(), "train");
-  use_one_torch_thread();
   give_way(pace_);
   while (!stopping_) {
     if (!can_train())
@@ -138,10 +136,7 @@ void TrainingThread::handle(Message message) {
                         },
                         [&](const Told& m) { tell([&](Learner& l) { l.told(m.id, m.outcome); }); },
                         [&](const Wake& m) {
-                          if (Place* place = place_of(m.policy)) {
-                            place->awake = true;
-                            place->learner->copy_weights();
-                          }
+                          if (Place* place = place_of(m.policy)) wake_up(*place);
                         },
                         [&](const Save& m) {
                           if (!m.done && !changed_) return;
@@ -165,6 +160,26 @@ void TrainingThread::handle(Message message) {
                         },
                         [&](Stop) { stopping_ = true; }},
              message);
+}
+
+void TrainingThread::wake_up(Place& place) {
+  if (Status begun = begin(place); !begun) {
+    spdlog::error("{}", begun.error().message);
+    return;
+  }
+  place.awake = true;
+  place.learner->copy_weights();
+}
+
+Status TrainingThread::begin(Place& place) {
+  try {
+    place.learner->begin();
+    return {};
+  } catch (const std::exception& error) {
+    place.failed = true;
+    return fail(ErrorCode::kUnavailable,
+                fmt::format("policy '{}' cannot learn: {}", place.policy, error.what()));
+  }
 }
 
 TrainingThread::Place* TrainingThread::place_of(const std::string& policy) {
@@ -200,8 +215,9 @@ void TrainingThread::train() {
 }
 
 Result<WeightsVersion> TrainingThread::keep(const std::string& policy, WeightsVersion about) {
-  const Place* place = place_of(policy);
+  Place* place = place_of(policy);
   if (!place) return fail(ErrorCode::kNotFound, "policy '" + policy + "' does not learn");
+  if (Status begun = begin(*place); !begun) return tl::unexpected(begun.error());
   const auto counters = place->learner->counters();
   const auto kept = archive_.list(policy);
   if (!kept.empty() && kept.back().weights_version == counters.weights_version) return kept.back();

@@ -118,6 +118,9 @@ class TrainingThread {
   template <class Fact>
   void tell(Fact fact);  // calls fact(learner) for each that is awake
   Place* place_of(const std::string& policy);
+  void wake_up(Place& place);
+  // kUnavailable, as is logged: what it needs is not installed.
+  Status begin(Place& place);
   bool can_train() const;
   void train();
   Result<WeightsVersion> keep(const std::string& policy, WeightsVersion about);

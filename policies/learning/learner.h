@@ -32,6 +32,10 @@ class Learner {
  public:
   virtual ~Learner() = default;
 
+  // Makes what costs much, before the first decision of the policy that it teaches, or of another
+  // one that it is told of: learners that are not used take nothing. Again it does nothing.
+  // std::runtime_error: what it needs is not installed.
+  virtual void begin() {}
   // `id` was sent to view.nodes[node]; said again for an id when the action changed.
   virtual void decided(uint64_t id, const View& view, size_t node) = 0;
   // What became of it; an unknown id is ignored.

@@ -74,7 +74,6 @@ test::ClusterOptions options_for(const Asked& asked) {
   return {.nodes = asked.nodes,
           .lease_ms = 2'000,
           .max_attempts = 100,
-          .small_network = true,
           .coordinator_more = asked.seed % 2 == 1 ? "[data]\nreplicas = 2\ngrace_s = 2\n" : "",
           .keep_history_hours = 1};
 }

@@ -128,14 +128,13 @@ void Cluster::write_configs() const {
       fmt::format("[coordinator]\nstate_dir = \"{}\"\n[listen]\nunix = \"{}\"\n{}"
                   "[lease]\nduration_ms = {}\n[queue]\nmax_attempts = {}\n"
                   "keep_history_hours = {}\n"
-                  "[elastic]\nperiod_s = {}\nhorizon_s = {}\n[policy]\nactive = \"{}\"\n{}{}{}",
+                  "[elastic]\nperiod_s = {}\nhorizon_s = {}\n[policy]\nactive = \"{}\"\n{}{}",
                   state_dir().string(), address(),
                   options_.tls ? fmt::format("tls = \"{}\"\n", tls_address()) +
                                      tls_section(folder(), "coordinator", "", options_.revocation)
                                : "",
                   options_.lease_ms, options_.max_attempts, options_.keep_history_hours,
                   options_.sharing_period_s, options_.elastic_horizon_s, options_.policy,
-                  options_.small_network ? "[dqn-published]\nwidth = 16\nlayers = 1\n" : "",
                   metrics_section(options_, *this, -1), options_.coordinator_more));
   for (int node = 0; node < options_.nodes; ++node) write_node_config(node);
 }

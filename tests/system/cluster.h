@@ -38,7 +38,6 @@ struct ClusterOptions {
   int max_attempts = 3;
   int drain_s = 0;
   std::string policy = "least-loaded";
-  bool small_network = false;  // the coordinator starts in half the time
   bool calibrate = false;
   // Of each node.
   std::string fast_budget = "32MiB";

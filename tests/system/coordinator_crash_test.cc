@@ -84,8 +84,7 @@ class CoordinatorCrash : public testing::Test {
 };
 
 TEST_F(CoordinatorCrash, LosesNoAcknowledgedTaskAndRunsNoneTwiceAtOnce) {
-  Cluster cluster(
-      {.nodes = 2, .units = 2, .lease_ms = 2000, .max_attempts = 100, .small_network = true});
+  Cluster cluster({.nodes = 2, .units = 2, .lease_ms = 2000, .max_attempts = 100});
   const Journal journal(cluster.folder());
   Ledger ledger;
   std::mt19937 random(20240731);

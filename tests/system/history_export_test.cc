@@ -13,7 +13,7 @@ class HistoryExport : public testing::Test {
  protected:
   void SetUp() override {
     if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
-    cluster_ = std::make_unique<Cluster>(ClusterOptions{.small_network = true});
+    cluster_ = std::make_unique<Cluster>(ClusterOptions{});
   }
   Outcome history(Argv arguments) {
     arguments.insert(arguments.begin(), {program("TIERPILOT_TEST_TIERCTL"), "history", "export"});

@@ -44,7 +44,7 @@ class Metrics : public testing::Test {
 
 TEST_F(Metrics, PromtoolFindsNothingToComplainOf) {
   if (!is_there()) GTEST_SKIP() << tool("promtool") << " is not there: tools/check downloads it";
-  Cluster cluster({.nodes = 1, .small_network = true, .calibrate = true, .metrics = true});
+  Cluster cluster({.nodes = 1, .calibrate = true, .metrics = true});
   run_a_task(cluster);
   for (const int process : {-1, 0}) {
     const auto file = cluster.folder() / "page";
@@ -109,7 +109,7 @@ class Scraper {
 
 TEST_F(Metrics, ARealPrometheusReadsBoth) {
   if (!is_there()) GTEST_SKIP() << tool("prometheus") << " is not there: tools/check downloads it";
-  Cluster cluster({.nodes = 2, .small_network = true, .metrics = true});
+  Cluster cluster({.nodes = 2, .metrics = true});
   run_a_task(cluster);
   Scraper scraper(cluster, 2, false);
   const auto up = scraper.query_until("sum(up)", "=> 3 @");
@@ -119,7 +119,7 @@ TEST_F(Metrics, ARealPrometheusReadsBoth) {
 
 TEST_F(Metrics, ARealPrometheusReadsBothOverTls) {
   if (!is_there()) GTEST_SKIP() << tool("prometheus") << " is not there: tools/check downloads it";
-  Cluster cluster({.nodes = 1, .small_network = true, .tls = true, .metrics = true});
+  Cluster cluster({.nodes = 1, .tls = true, .metrics = true});
   Scraper scraper(cluster, 1, true);
   const auto up = scraper.query_until("sum(up)", "=> 2 @");
   EXPECT_NE(up.find("=> 2 @"), std::string::npos)

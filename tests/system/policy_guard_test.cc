@@ -14,7 +14,7 @@ class PolicyGuard : public testing::Test {
  protected:
   void SetUp() override {
     if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
-    cluster_ = std::make_unique<Cluster>(ClusterOptions{.policy = "dqn", .small_network = true});
+    cluster_ = std::make_unique<Cluster>(ClusterOptions{.policy = "dqn"});
   }
   Outcome tierctl(Argv arguments) {
     arguments.insert(arguments.begin(), program("TIERPILOT_TEST_TIERCTL"));

@@ -14,8 +14,7 @@ namespace {
 class TlsCluster : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    if (!cluster_unavailable())
-      cluster_ = std::make_unique<Cluster>(ClusterOptions{.small_network = true, .tls = true});
+    if (!cluster_unavailable()) cluster_ = std::make_unique<Cluster>(ClusterOptions{.tls = true});
   }
   static void TearDownTestSuite() { cluster_.reset(); }
   void SetUp() override {
@@ -83,8 +82,7 @@ TEST_F(TlsCluster, ACoordinatorWhoseCertificateIsRevokedIsNotTalkedTo) {
 
 TEST(Roles, WhoMayOnlyLookIsToldSoAndItIsWrittenDown) {
   if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
-  Cluster cluster({.small_network = true,
-                   .tls = true,
+  Cluster cluster({.tls = true,
                    .coordinator_more = "[users]\nread = [\"operator\"]\nothers = \"none\"\n"
                                        "nodes = [\"n1\", \"n2\"]\n"});
   const auto tierctl = [&](const Argv& arguments) {
@@ -127,7 +125,7 @@ TEST(Roles, WhoMayOnlyLookIsToldSoAndItIsWrittenDown) {
 // A list of certificates, and what becomes of who is on it, without a restart of anything.
 TEST(Revocation, ANodeIsCutAndComesBackWithANewCertificate) {
   if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
-  Cluster cluster({.lease_ms = 3000, .small_network = true, .tls = true, .revocation = true});
+  Cluster cluster({.lease_ms = 3000, .tls = true, .revocation = true});
   const auto tierctl = [&](const Argv& arguments) {
     Argv argv{program("TIERPILOT_TEST_TIERCTL")};
     for (const auto& part : {cluster.tls_arguments(), arguments})
@@ -172,7 +170,6 @@ TEST(Revocation, ANodeIsCutAndComesBackWithANewCertificate) {
 TEST(Roles, AreReadAgainOnAReload) {
   if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
   Cluster cluster({.nodes = 1,
-                   .small_network = true,
                    .tls = true,
                    .coordinator_more = "[users]\nread = [\"operator\"]\nothers = \"none\"\n"});
   const auto submit = [&] {

@@ -78,7 +78,6 @@ class Users : public testing::Test {
                        .units = 4,
                        .lease_ms = 3000,
                        .max_attempts = 2,
-                       .small_network = true,
                        .prefix = before_nodes(as_daemon()),
                        .coordinator_more = more,
                        .node_more = fmt::format("[tasks]\nrun_as = \"{}\"\n", run_as),
@@ -298,7 +297,6 @@ TEST_F(Users, AKeyThatCameAsADescriptorIsReadByNoTask) {
   const auto number = std::to_string(kDaemonUser);
   cluster_ = std::make_unique<Cluster>(ClusterOptions{
       .nodes = 1,
-      .small_network = true,
       .tls = true,
       .prefix = before_nodes(
           {"/bin/sh", "-c",

@@ -12,8 +12,7 @@ namespace {
 class WorkloadRun : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    if (!cluster_unavailable())
-      cluster_ = std::make_unique<Cluster>(ClusterOptions{.small_network = true});
+    if (!cluster_unavailable()) cluster_ = std::make_unique<Cluster>(ClusterOptions{});
   }
   static void TearDownTestSuite() { cluster_.reset(); }
   void SetUp() override {

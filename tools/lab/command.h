@@ -1,5 +1,5 @@
-// Commands of tierctl that run policies themselves and so need libtorch, which takes longer to load
-// than all else that tierctl does: they are a program of their own, and tierctl becomes it.
+// Commands of tierctl that run policies themselves. They need much that else tierctl does not: they
+// are a program of their own, and tierctl becomes it.
 #pragma once
 
 #include <functional>

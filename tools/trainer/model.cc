@@ -1,6 +1,7 @@
 #include "tools/trainer/model.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
 #include <torch/nn.h>
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 
 #include "base/random.h"
 #include "policies/learning/blas_kernels.h"
-#include "policies/learning/torch_thread.h"
 #include "swap/libtorch/tierpilot_swap_torch_segment.h"
 
 namespace tierpilot::trainer {
@@ -141,7 +141,7 @@ struct Model::Impl {
 
 Model::Model(const Problem& problem) {
   select_blas_kernels();
-  use_one_torch_thread();
+  at::set_num_threads(1);
   impl_ = std::make_unique<Impl>();
   impl_->problem = problem;
   impl_->samples = drawn_samples(problem);

@@ -1,5 +1,6 @@
 #include "policies/placement/published/published_learner.h"
 
+#include <optional>
 #include <utility>
 
 #include "policies/placement/published/trainer.h"
@@ -12,10 +13,14 @@ class PublishedLearner final : public Learner {
   PublishedLearner(const PublishedSettings& settings, uint64_t seed, size_t pending_capacity,
                    std::shared_ptr<Mailbox<PublishedWeights>> mailbox)
       : settings_(settings),
+        seed_(seed),
         mailbox_(std::move(mailbox)),
-        pending_(pending_capacity),
-        trainer_(settings, seed) {
-    mailbox_->put(trainer_.published());
+        pending_(pending_capacity) {}
+
+  void begin() override {
+    if (trainer_) return;
+    trainer_.emplace(settings_, seed_);
+    mailbox_->put(trainer_->published());
   }
 
   void decided(uint64_t id, const View& view, size_t node) override {
@@ -37,9 +42,10 @@ class PublishedLearner final : public Learner {
     }
   }
 
-  bool ready() const override { return trainer_.ready(); }
-  void train_batch() override { trainer_.train_batch(); }
+  bool ready() const override { return trainer_ && trainer_->ready(); }
+  void train_batch() override { trainer_->train_batch(); }
   void copy_weights() override {
+    begin();
     copied_at_ = decisions_;
     copy_due_ = true;
     copy_weights_if_due();
@@ -50,8 +56,8 @@ class PublishedLearner final : public Learner {
       copied_at_ = decisions_;
       copy_due_ = true;
     }
-    if (!copy_due_ || !trainer_.changed()) return;
-    mailbox_->put(trainer_.publish());
+    if (!copy_due_ || !trainer_ || !trainer_->changed()) return;
+    mailbox_->put(trainer_->publish());
     copy_due_ = false;
   }
 
@@ -62,18 +68,20 @@ class PublishedLearner final : public Learner {
     now.duplicates = duplicates_;
     now.pending_dropped = pending_.dropped();
     now.pending = pending_.size();
-    now.replay_size = trainer_.replay().size();
-    now.replay_capacity = trainer_.replay().capacity();
-    now.batches = trainer_.batches();
-    now.training_steps = trainer_.steps();
-    now.weights_version = trainer_.published()->version;
-    now.loss = trainer_.loss();
+    now.replay_capacity = settings_.replay_capacity;
+    now.weights_version = 1;
+    if (!trainer_) return now;
+    now.replay_size = trainer_->replay().size();
+    now.batches = trainer_->batches();
+    now.training_steps = trainer_->steps();
+    now.weights_version = trainer_->published()->version;
+    now.loss = trainer_->loss();
     return now;
   }
 
   std::string save() const override {
     PublishedCheckpoint checkpoint;
-    trainer_.save_to(checkpoint);
+    trainer_->save_to(checkpoint);
     checkpoint.progress.decisions = decisions_;
     checkpoint.progress.experiences = experiences_;
     checkpoint.experiences.pending = pending_.snapshot();
@@ -82,37 +90,40 @@ class PublishedLearner final : public Learner {
   Status restore(std::string_view saved) override {
     auto checkpoint = decode_checkpoint(saved);
     if (!checkpoint) return tl::unexpected(checkpoint.error());
-    if (Status status = trainer_.restore(*checkpoint); !status) return status;
+    begin();
+    if (Status status = trainer_->restore(*checkpoint); !status) return status;
     decisions_ = copied_at_ = checkpoint->progress.decisions;
     experiences_ = checkpoint->progress.experiences;
     pending_.restore(std::move(checkpoint->experiences.pending));
-    mailbox_->put(trainer_.published());
+    mailbox_->put(trainer_->published());
     return {};
   }
   std::string save_weights() const override {
     PublishedCheckpoint checkpoint;
-    trainer_.save_to(checkpoint);
+    trainer_->save_to(checkpoint);
     checkpoint.experiences.replay.clear();
     return encode_checkpoint(checkpoint);
   }
   Status restore_weights(std::string_view saved) override {
     const auto checkpoint = decode_checkpoint(saved);
     if (!checkpoint) return tl::unexpected(checkpoint.error());
-    if (Status status = trainer_.go_back_to(*checkpoint); !status) return status;
-    mailbox_->put(trainer_.published());
+    begin();
+    if (Status status = trainer_->go_back_to(*checkpoint); !status) return status;
+    mailbox_->put(trainer_->published());
     return {};
   }
 
  private:
   void take_complete() {
     for (PublishedExperience& experience : pending_.take_complete())
-      ++(trainer_.add(std::move(experience)) ? experiences_ : duplicates_);
+      ++(trainer_->add(std::move(experience)) ? experiences_ : duplicates_);
   }
 
   PublishedSettings settings_;
+  uint64_t seed_;
   std::shared_ptr<Mailbox<PublishedWeights>> mailbox_;
   PendingTable<Observation> pending_;
-  PublishedTrainer trainer_;
+  std::optional<PublishedTrainer> trainer_;  // none before begin()
   uint64_t decisions_ = 0;
   uint64_t copied_at_ = 0;
   bool copy_due_ = false;

@@ -24,8 +24,8 @@ class PublishedPolicy final : public Policy {
 
   Decision decide(const View& view) override {
     const PublishedWeights* weights = mailbox_->newest();
-    if (weights == nullptr)
-      return fallback_decide(view, DecisionFault::kNoWeights, "there are no weights yet");
+    if (weights == nullptr)  // for a moment after it was chosen, see Learner::begin()
+      return fallback_decide(view, DecisionFault::kNone, "the network is being made");
     Observation seen = observe(view, features_);
     const std::vector<float> q = weights->network.q_values(seen.values);
     const uint32_t best = greedy_slot(q, seen.candidates);

@@ -1,21 +1,18 @@
 #include "policies/placement/published/q_network.h"
 
 #include <fmt/format.h>
-#include <torch/types.h>
 
 #include <algorithm>
 
-#include "policies/learning/blas_kernels.h"
 #include "policies/learning/finite.h"
+#include "policies/placement/networks/library.h"
 #include "policies/placement/published/observation.h"
-#include "policies/placement/published/q_module.h"
+#include "policies/placement/published/q_network_impl.h"
 
 namespace tierpilot {
 
-QNetwork::QNetwork(const NetworkSettings& settings, uint64_t seed) : settings_(settings) {
-  select_blas_kernels();
-  impl_ = std::make_unique<QNetworkImpl>(settings, seed);
-}
+QNetwork::QNetwork(const NetworkSettings& settings, uint64_t seed)
+    : settings_(settings), impl_(network_library().q_network(settings, seed)) {}
 
 QNetwork::QNetwork(QNetwork&&) noexcept = default;
 QNetwork::~QNetwork() = default;
@@ -33,15 +30,7 @@ std::vector<float> QNetwork::one_q_values(std::span<const float> observation) co
 }
 
 std::vector<float> QNetwork::q_values_by_torch(std::span<const float> observations) const {
-  const c10::InferenceMode inference;
-  const auto size = static_cast<int64_t>(ObservationLayout::kSize);
-  const auto count = static_cast<int64_t>(observations.size()) / size;
-  // from_blob wants a mutable pointer but the module only reads.
-  const torch::Tensor input =
-      torch::from_blob(const_cast<float*>(observations.data()), {count, size}, torch::kFloat);
-  const torch::Tensor q = impl_->module->forward(input).contiguous();
-  const float* values = q.data_ptr<float>();
-  return {values, values + q.numel()};
+  return impl_->q_values(observations);
 }
 
 QNetwork QNetwork::clone() const {

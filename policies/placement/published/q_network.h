@@ -15,6 +15,7 @@ struct QNetworkImpl;
 
 class QNetwork {
  public:
+  // std::runtime_error: there is no libtorch.
   QNetwork(const NetworkSettings& settings, uint64_t seed);
   QNetwork(QNetwork&&) noexcept;
   ~QNetwork();

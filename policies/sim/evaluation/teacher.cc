@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "policies/learning/torch_thread.h"
-
 namespace tierpilot::sim {
 namespace {
 
@@ -11,7 +9,7 @@ class OnlineTeacher final : public Teacher {
  public:
   explicit OnlineTeacher(std::unique_ptr<Learner> learner)
       : Teacher(*learner, 0), owned_(std::move(learner)) {
-    use_one_torch_thread();
+    owned_->begin();
   }
 
   void decided(Attempt attempt, const View& view, const Decision& decision) override {

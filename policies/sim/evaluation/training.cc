@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "policies/learning/torch_thread.h"
 #include "policies/sim/evaluation/teacher.h"
 #include "policies/sim/simulator.h"
 
@@ -29,7 +28,6 @@ Training::Training(const TrainingSettings& settings)
 Status Training::run(uint32_t threads,
                      const std::function<bool(const Generation&)>& each_generation,
                      const std::function<bool(const Episode&)>& each_episode) {
-  use_one_torch_thread();
   const auto searched = search_externality(settings_.search, settings_.dqn.features, threads,
                                            random_, each_generation);
   if (!searched) return tl::unexpected(searched.error());

@@ -16,17 +16,42 @@ class OutputError(RuntimeError):
     """With a message for people."""
 
 
+def _names(path):
+    """Of the table and of the description beside it."""
+    kept = os.path.realpath(path)
+    return kept, os.path.splitext(kept)[0] + ".json"
+
+
+def refuse_what_is_there(path, overwrite):
+    """OutputError: a table cannot be there, or something is and is not to be replaced."""
+    kept, beside = _names(path)
+    if beside == kept:
+        raise OutputError(f"'{path}' ends with .json, as the description of the machine beside it will: "
+                          "name the table .csv")
+    if not overwrite and os.path.exists(beside):
+        raise OutputError(f"'{beside}' is there already, where the machine is to be described: "
+                          "name another table, or replace it with --overwrite")
+    if not os.path.isdir(os.path.dirname(kept)):
+        raise OutputError(f"'{path}' cannot be written: {os.strerror(errno.ENOENT)}")
+    try:
+        there = os.stat(kept).st_mode
+    except OSError:
+        return
+    if not stat.S_ISREG(there):
+        raise OutputError(f"'{path}' is no regular file: a table needs one, and has its machine beside it")
+    if not overwrite:
+        raise OutputError(f"'{path}' is there already: name another file, or replace it with --overwrite")
+
+
 class Output:
     """OutputError: it cannot be written, another run writes it now, or it is there and is not to be replaced."""
 
     def __init__(self, path, overwrite):
         self.path = path
         self.rows = 0
-        self._overwrite = overwrite
-        self._kept = os.path.realpath(path)
+        self._kept, self._beside = _names(path)
         self._part = self._kept + ".part"
-        self._beside = os.path.splitext(self._kept)[0] + ".json"
-        self._refuse_what_is_there()
+        refuse_what_is_there(path, overwrite)
         try:
             self._file = open(self._part, "a", newline="")
             self._hold()
@@ -34,22 +59,6 @@ class Output:
         except OSError as error:
             raise self._failed(error) from None
         self._cells = csv.writer(self._file, lineterminator="\n")
-
-    def _refuse_what_is_there(self):
-        if self._beside == self._kept:
-            raise OutputError(f"'{self.path}' ends with .json, as the description of the machine beside it will: "
-                              "name the table .csv")
-        if not self._overwrite and os.path.exists(self._beside):
-            raise OutputError(f"'{self._beside}' is there already, where the machine is to be described: "
-                              "name another table, or replace it with --overwrite")
-        try:
-            there = os.stat(self._kept).st_mode
-        except OSError:
-            return  # where nothing can be, opening tells why
-        if not stat.S_ISREG(there):
-            raise OutputError(f"'{self.path}' is no regular file: a table needs one, and has its machine beside it")
-        if not self._overwrite:
-            raise OutputError(f"'{self.path}' is there already: name another file, or replace it with --overwrite")
 
     def _hold(self):
         try:

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "coordinator/policy_host/training_thread.h"
-#include "policies/learning/torch_thread.h"
 #include "policies/placement/dqn/dqn_policy.h"
 #include "policies/placement/dqn/module.h"
 #include "policies/placement/published/published_policy.h"
@@ -219,7 +218,6 @@ int main(int argc, char** argv) {
   std::string weights_file;
   app.add_option("--weights", weights_file, "of the dqn")->required();
   CLI11_PARSE(app, argc, argv);
-  tierpilot::use_one_torch_thread();
   const auto weights = tierpilot::load_weights(weights_file);
   if (!weights) {
     fmt::print(stderr, "error: {}\n", weights.error().message);

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/config.h"
-#include "policies/learning/torch_thread.h"
 #include "policies/placement/dqn/module.h"
 #include "policies/placement/published/module.h"
 #include "policies/placement/registry.h"
@@ -29,7 +28,6 @@ struct Options {
 };
 
 int run(const Options& options) {
-  use_one_torch_thread();
   auto modules = placement_modules();
   modules.put(dqn_module(options.dqn));
   modules.put(published_module(options.published));

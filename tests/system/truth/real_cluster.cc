@@ -38,7 +38,6 @@ RealCluster::RealCluster(const ClusterSize& size)
     : nodes_(size.nodes),
       cluster_({.nodes = size.nodes,
                 .units = 1,
-                .small_network = true,
                 .calibrate = true,
                 .fast_budget = fmt::format("{}MiB", size.fast_mib),
                 .slow_budget = fmt::format("{}MiB", size.slow_mib)}),

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "policies/learning/torch_thread.h"
 #include "policies/placement/dqn/dqn_policy.h"
 #include "tests/unit/policies/dqn_scene.h"
 
@@ -62,7 +61,6 @@ double learned_ratio(const DqnWeights& weights) {
 }
 
 TEST(DqnLearner, LearnsWhatTheEstimateDoesNotKnow) {
-  use_one_torch_thread();
   auto mailbox = std::make_shared<Mailbox<DqnWeights>>();
   DqnLearner learner(quick(), 1, 64, mailbox);
   live_through(learner, 1500);
@@ -72,7 +70,6 @@ TEST(DqnLearner, LearnsWhatTheEstimateDoesNotKnow) {
 
 // Another policy may choose a node that the network would not even have looked at.
 TEST(DqnLearner, LearnsOfChoicesBeyondTheBestToo) {
-  use_one_torch_thread();
   DqnSettings settings = quick();
   settings.tokens = 4;
   DqnLearner learner(settings, 1, 64, std::make_shared<Mailbox<DqnWeights>>());
@@ -88,7 +85,6 @@ TEST(DqnLearner, LearnsOfChoicesBeyondTheBestToo) {
 }
 
 TEST(DqnLearner, LearnsTheSameWithPriorities) {
-  use_one_torch_thread();
   DqnSettings settings = quick();
   settings.priority = 0.6;
   DqnLearner learner(settings, 1, 64, std::make_shared<Mailbox<DqnWeights>>());
@@ -97,7 +93,6 @@ TEST(DqnLearner, LearnsTheSameWithPriorities) {
 }
 
 TEST(DqnLearner, KeepsWhatOthersPay) {
-  use_one_torch_thread();
   auto mailbox = std::make_shared<Mailbox<DqnWeights>>();
   DqnLearner learner(quick(), 1, 64, mailbox);
   DqnWeights start = learner.weights();
@@ -111,7 +106,6 @@ TEST(DqnLearner, KeepsWhatOthersPay) {
 }
 
 TEST(DqnLearner, GoesOnFromWhatItSavedAndRefusesDamage) {
-  use_one_torch_thread();
   DqnLearner first(quick(), 1, 64, std::make_shared<Mailbox<DqnWeights>>());
   live_through(first, 300);
   first.decided(1000, random_view(3, 1), 0);
@@ -134,10 +128,29 @@ TEST(DqnLearner, GoesOnFromWhatItSavedAndRefusesDamage) {
   EXPECT_THAT(third.restore(saved).error().message, HasSubstr("other features"));
 }
 
+TEST(DqnLearner, BeginsFromAFileThatWasSavedBeforeItLearned) {
+  const DqnLearner untouched(quick(), 1, 64, std::make_shared<Mailbox<DqnWeights>>());
+  DqnLearner restarted(quick(), 1, 64, std::make_shared<Mailbox<DqnWeights>>());
+  ASSERT_TRUE(restarted.restore(untouched.save()));
+  live_through(restarted, 1500);
+  EXPECT_NEAR(learned_ratio(restarted.weights()), 3, 0.6);
+}
+
+TEST(DqnLearner, GoesBackToTheBeginningAndLearnsAnew) {
+  DqnLearner learner(quick(), 1, 64, std::make_shared<Mailbox<DqnWeights>>());
+  const std::string beginning = learner.save_weights();
+  live_through(learner, 1500);
+  const double learned = learned_ratio(learner.weights());
+  ASSERT_TRUE(learner.restore_weights(beginning));
+  EXPECT_LT(learned_ratio(learner.weights()), learned / 2);
+  EXPECT_TRUE(learner.weights().own.blank());
+  live_through(learner, 1500);
+  EXPECT_NEAR(learned_ratio(learner.weights()), 3, 0.6);
+}
+
 // The value of a decision that is taken again and again, each time at twice the cost that the
 // estimate says, in units of that estimate.
 double learned_value(const DqnSettings& settings) {
-  use_one_torch_thread();
   DqnLearner learner(settings, 1, 64, std::make_shared<Mailbox<DqnWeights>>());
   DqnWeights weights = learner.weights();
   weights.others.fill(0.5);

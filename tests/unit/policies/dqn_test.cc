@@ -6,7 +6,6 @@
 #include <limits>
 #include <random>
 
-#include "policies/learning/torch_thread.h"
 #include "policies/placement/dqn/dqn_policy.h"
 #include "policies/placement/dqn/token_trainee.h"
 #include "policies/scheduling/estimate.h"
@@ -104,7 +103,6 @@ TEST(Tokens, OfManyTheBestAreTakenAndTheOneThatIsToBeKept) {
 }
 
 TEST(TokenNet, AgreesWithLibtorch) {
-  use_one_torch_thread();
   TokenTrainee trainee(1e-3, 1);
   const auto weights = random_weights(4);
   ASSERT_TRUE(trainee.set_weights(weights));

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "policies/learning/torch_thread.h"
 #include "policies/placement/dqn/module.h"
 #include "policies/placement/published/module.h"
 #include "tests/support/toy_run.h"
@@ -13,7 +12,6 @@ namespace tierpilot {
 namespace {
 
 TEST(Learning, PublishedBeatsRandomAndIsNotFarFromTheBestHeuristic) {
-  use_one_torch_thread();
   PublishedSettings settings;
   settings.network.width = 64;
   settings.network.feed_forward = 128;
@@ -28,7 +26,6 @@ TEST(Learning, PublishedBeatsRandomAndIsNotFarFromTheBestHeuristic) {
 
 // It decides by the estimate from the start, and learns what the estimate does not know.
 TEST(Learning, DqnHoldsAgainstEveryHeuristic) {
-  use_one_torch_thread();
   const ToySettings cluster{.nodes = 6,
                             .datasets = 60,
                             .offered_load = 0.4,

@@ -1,5 +1,4 @@
 #include "policies/placement/published/trainer.h"
-#include "policies/learning/torch_thread.h"
 
 #include <gtest/gtest.h>
 
@@ -58,7 +57,6 @@ class TrainerForm : public ::testing::TestWithParam<std::tuple<InputTokens, Loss
 
 // Of decisions that are right after training.
 double learned_share(PublishedSettings settings) {
-  use_one_torch_thread();
   settings.gamma = 0.2;
   settings.batches_per_experience = 2;
   PublishedTrainer trainer(settings, 5);
@@ -90,7 +88,6 @@ TEST(PublishedTrainer, IsRepeatableForASeed) {
     train(trainer, 10);
     return trainer.publish()->network.weights();
   };
-  use_one_torch_thread();
   EXPECT_EQ(weights_of(), weights_of());
 }
 

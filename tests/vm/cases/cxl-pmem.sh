@@ -9,7 +9,7 @@ node_has() { tierctl node show -j guest >"/out/node-$1.json" && grep -q "$2" "/o
 node_lacks() { tierctl node show -j guest >"/out/node-$1.json" && ! grep -q "$2" "/out/node-$1.json"; }
 
 mkdir -p /run/tierpilot /etc/tierpilot
-printf '[policy]\nactive = "least-loaded"\n[lease]\nduration_ms = 30000\n[dqn-published]\nwidth = 16\nlayers = 1\n' \
+printf '[policy]\nactive = "least-loaded"\n[lease]\nduration_ms = 30000\n' \
   >/etc/tierpilot/coordinator.toml
 printf '[node]\nname = "guest"\n[pool]\nfast_budget = "16MiB"\nslow_budget = "16MiB"\n[probe]\nrounds = 1\n' \
   >/etc/tierpilot/tierpilotd.toml

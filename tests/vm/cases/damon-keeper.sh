@@ -40,9 +40,6 @@ cat >/etc/tierpilot/coordinator.toml <<END
 duration_ms = 20000
 [policy]
 active = "least-loaded"
-[dqn-published]
-width = 16
-layers = 1
 END
 # Latencies are the firmware's: emulated nodes are equally fast.
 cat >/etc/tierpilot/tierpilotd.toml <<END

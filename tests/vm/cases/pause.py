@@ -25,9 +25,6 @@ key = "{folder}/coordinator.key"
 duration_ms = {lease_ms}
 [policy]
 active = "least-loaded"
-[dqn-published]
-width = 16
-layers = 1
 """
 NODE = """
 [node]

@@ -19,9 +19,6 @@ duration_ms = 5000
 max_attempts = 100
 [policy]
 active = "least-loaded"
-[dqn-published]
-width = 16
-layers = 1
 END
 cat >/etc/tierpilot/tierpilotd.toml <<END
 [node]

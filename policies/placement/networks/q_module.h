@@ -8,9 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "policies/placement/published/one_token_net.h"
-#include "policies/placement/published/settings.h"
-#include "policies/placement/published/weight_memory.h"
+#include "policies/placement/published/q_network_impl.h"
 
 namespace tierpilot {
 
@@ -34,12 +32,6 @@ struct QModule : torch::nn::Module {
   torch::nn::Linear output_{nullptr};
 };
 
-struct QNetworkImpl {
-  QNetworkImpl(const NetworkSettings& settings, uint64_t seed);
-
-  std::shared_ptr<QModule> module;
-  WeightMemory memory;  // what the module's parameters are parts of, in their order
-  std::unique_ptr<OneTokenNet> one_token;
-};
+std::unique_ptr<QNetworkImpl> make_q_network(const NetworkSettings& settings, uint64_t seed);
 
 }  // namespace tierpilot

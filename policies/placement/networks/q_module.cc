@@ -1,4 +1,4 @@
-#include "policies/placement/published/q_module.h"
+#include "policies/placement/networks/q_module.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 
@@ -30,22 +30,6 @@ void fill_gaussian(torch::nn::Module& module, double sigma, const at::Generator&
       item.value().normal_(0, sigma, generator);
     else if (item.key().find("bias") != std::string::npos)
       item.value().zero_();
-}
-
-size_t count_weights(const torch::nn::Module& module) {
-  size_t count = 0;
-  for (const auto& parameter : module.parameters()) count += static_cast<size_t>(parameter.numel());
-  return count;
-}
-
-void move_weights(torch::nn::Module& module, std::span<float> to) {
-  for (auto& parameter : module.parameters()) {
-    const auto count = static_cast<size_t>(parameter.numel());
-    const torch::Tensor moved = torch::from_blob(to.data(), parameter.sizes(), torch::kFloat);
-    moved.copy_(parameter.detach());
-    parameter.set_data(moved);
-    to = to.subspan(count);
-  }
 }
 
 DenseWeights dense(const torch::Tensor& matrix, const torch::Tensor& offset) {
@@ -125,13 +109,6 @@ std::unique_ptr<OneTokenNet> QModule::one_token_net() {
   net->linear = dense(linear_);
   net->output = dense(output_);
   return net;
-}
-
-QNetworkImpl::QNetworkImpl(const NetworkSettings& settings, uint64_t seed)
-    : module(std::make_shared<QModule>(settings, seed)), memory(count_weights(*module)) {
-  module->eval();
-  move_weights(*module, memory.floats());
-  one_token = module->one_token_net();
 }
 
 }  // namespace tierpilot
