@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <span>
 
 #include "policies/sharing/predict/regressor.h"
 #include "policies/sharing/predict/saved_kinds.h"
@@ -10,6 +12,7 @@ namespace tierpilot::sharing {
 namespace {
 
 constexpr size_t kRanges = 64;
+constexpr size_t kAtOnce = 4;  // columns
 
 struct Split {
   double gain = 0;
@@ -79,6 +82,7 @@ class BoostedTrees final : public Regressor {
     const size_t columns = rows.front().size();
     borders_.assign(columns, {});
     ranges_.assign(columns, std::vector<uint8_t>(rows.size()));
+    split_columns_.clear();
     for (size_t c = 0; c < columns; ++c) {
       std::vector<double> values;
       for (const auto& row : rows) values.push_back(row[c]);
@@ -88,6 +92,7 @@ class BoostedTrees final : public Regressor {
         const size_t at = i * values.size() / std::min(kRanges, values.size());
         borders_[c].push_back((values[at - 1] + values[at]) / 2);
       }
+      if (!borders_[c].empty()) split_columns_.push_back(c);
       for (size_t r = 0; r < rows.size(); ++r)
         ranges_[c][r] = static_cast<uint8_t>(
             std::lower_bound(borders_[c].begin(), borders_[c].end(), rows[r][c]) -
@@ -95,29 +100,55 @@ class BoostedTrees final : public Regressor {
     }
   }
 
+  // What is left, and how many rows, in each range of a column.
+  struct Histogram {
+    double sums[kRanges];
+    uint32_t counts[kRanges];
+  };
+
   Split best_split(const std::vector<uint32_t>& rows) const {
     double total = 0;
     for (const auto row : rows) total += left_[row];
-    const double count = static_cast<double>(rows.size());
     Split best;
-    for (size_t c = 0; c < borders_.size(); ++c) {
-      double sums[kRanges] = {};
-      uint32_t counts[kRanges] = {};
-      for (const auto row : rows) {
-        sums[ranges_[c][row]] += left_[row];
-        ++counts[ranges_[c][row]];
-      }
-      double sum = 0, below = 0;
-      for (size_t b = 0; b < borders_[c].size(); ++b) {
-        sum += sums[b];
-        below += counts[b];
-        if (below < settings_.least_rows || count - below < settings_.least_rows) continue;
-        const double gain = sum * sum / below + (total - sum) * (total - sum) / (count - below) -
-                            total * total / count;
-        if (gain > best.gain + 1e-12) best = {gain, c, static_cast<uint8_t>(b)};
-      }
+    std::array<Histogram, kAtOnce> histograms;
+    for (size_t next = 0; next < split_columns_.size(); next += kAtOnce) {
+      const std::span<const size_t> columns(split_columns_.data() + next,
+                                            std::min(kAtOnce, split_columns_.size() - next));
+      count_rows(rows, columns, histograms);
+      for (size_t i = 0; i < columns.size(); ++i)
+        improve(best, columns[i], histograms[i], total, static_cast<double>(rows.size()));
     }
     return best;
+  }
+
+  // Of `columns` side by side: an addition to a range waits for the one before it.
+  void count_rows(const std::vector<uint32_t>& rows, std::span<const size_t> columns,
+                  std::array<Histogram, kAtOnce>& histograms) const {
+    std::array<const uint8_t*, kAtOnce> ranges;
+    for (size_t i = 0; i < kAtOnce; ++i) {
+      histograms[i] = {};
+      ranges[i] = ranges_[columns[std::min(i, columns.size() - 1)]].data();
+    }
+    for (const auto row : rows) {
+      const double left = left_[row];
+      for (size_t i = 0; i < kAtOnce; ++i) {
+        histograms[i].sums[ranges[i][row]] += left;
+        ++histograms[i].counts[ranges[i][row]];
+      }
+    }
+  }
+
+  void improve(Split& best, size_t column, const Histogram& histogram, double total,
+               double count) const {
+    double sum = 0, below = 0;
+    for (size_t b = 0; b < borders_[column].size(); ++b) {
+      sum += histogram.sums[b];
+      below += histogram.counts[b];
+      if (below < settings_.least_rows || count - below < settings_.least_rows) continue;
+      const double gain = sum * sum / below + (total - sum) * (total - sum) / (count - below) -
+                          total * total / count;
+      if (gain > best.gain + 1e-12) best = {gain, column, static_cast<uint8_t>(b)};
+    }
   }
 
   uint32_t grow(std::vector<Node>& tree, const std::vector<uint32_t>& rows, uint32_t depth) {
@@ -149,6 +180,7 @@ class BoostedTrees final : public Regressor {
   std::vector<std::vector<Node>> trees_;
   std::vector<Row> borders_;
   std::vector<std::vector<uint8_t>> ranges_;  // by column and row, while fitting
+  std::vector<size_t> split_columns_;         // that differ between rows
   std::vector<double> left_;
 };
 
