@@ -269,8 +269,9 @@ void Session::failed() {
   const std::lock_guard lock(mutex_);
   const Telling telling(*this);
   ++statistics_.failures;
+  // Of a plan that was only tried: the one before had room.
+  if (learner_.failed()) return;
   if (!std::exchange(ran_out_, true)) lower_budget();
-  learner_.failed();
 }
 
 Statistics Session::statistics() {

@@ -157,6 +157,7 @@ void StepLearner::update(Known& known, StepEnd&& seen, int64_t growth_bytes) {
   if (settings_.rule == "q-published") return learn_as_published(known, seen);
   if (known.failed && known.failures < kMostFailures) {
     known.failed = false;
+    if (std::exchange(known.failed_trying, false) && go_back(known)) return;
     known.best = {};
     return plan(known);
   }
@@ -191,6 +192,15 @@ void StepLearner::learn_as_published(Known& known, const StepEnd& seen) {
 void StepLearner::keep_held(Known& known) {
   for (size_t i = 0; i < known.now.away.size(); ++i)
     if (known.step.saves[i].held) known.now.away[i] = false;
+}
+
+// Unless it does not fit any more either: the budget may have been lowered.
+bool StepLearner::go_back(Known& known) const {
+  if (!foretell(known.step, known.best.away, limits_of(known)).done) return false;
+  known.now = known.best;
+  known.widened = std::size(kWider);
+  known.explorations = settings_.most_explorations;
+  return true;
 }
 
 // A plan that took too much is replaced at once; else each is tried twice and held to the best one.
@@ -360,13 +370,15 @@ void StepLearner::restore(std::vector<KeptStep> kept) {
   }
 }
 
-void StepLearner::failed() {
+bool StepLearner::failed() {
   disturbed_ = !prefixes_.empty();
-  if (current_ == kUnknown) return;
+  if (current_ == kUnknown) return false;
   auto& known = steps_[current_];
   known.failed = true;
-  ++known.failures;
+  known.failed_trying = std::exchange(known.exploring, false) && known.best.runs > 0;
+  if (!known.failed_trying) ++known.failures;
   known.now = {.away = choose("swap-all", known.step, limits_of(known)).away};
+  return known.failed_trying;
 }
 
 }  // namespace tierpilot::swap

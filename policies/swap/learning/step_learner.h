@@ -73,9 +73,10 @@ class StepLearner {
   // What the step that was seen last would cost by the best plan, in ns, if the device held so many
   // bytes more beside it; nothing where none fits or the rule plans nothing.
   std::optional<double> foretold_ns(int64_t more_bytes) const;
-  // The device had no room in this step: everything leaves when it is run again. Then it is planned
-  // anew, a few times; after that everything leaves in it for good.
-  void failed();
+  // The device had no room in this step: everything leaves when it is run again. If its plan was only
+  // tried (true), the best one that had room comes back then, and nothing else is tried any more;
+  // else it is planned anew, a few times; after that everything leaves in it for good.
+  bool failed();
 
   // The best that is known of each step, for the next run, also that memory did not suffice; and
   // what another run knew, before the first step of this one. A kept step has a plan at once and is
@@ -108,6 +109,7 @@ class StepLearner {
     int overs = 0;         // of the last runs, that took too much
     size_t next_kind = 0, widened = 0;
     bool exploring = false, observe = true, failed = false;
+    bool failed_trying = false;             // another plan than the best
     bool restored = false;                  // and not run since
     std::vector<uint32_t> other_uses{};     // of the last run, if not as expected
     std::optional<PublishedQ> published{};  // of the rule q-published
@@ -121,6 +123,7 @@ class StepLearner {
   void learn(Known& known, const StepEnd& seen);
   void learn_as_published(Known& known, const StepEnd& seen);
   static void keep_held(Known& known);
+  bool go_back(Known& known) const;
   void plan(Known& known);
   bool widen(Known& known);
   bool explore(Known& known);

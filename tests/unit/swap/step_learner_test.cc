@@ -218,6 +218,25 @@ TEST_F(Learning, AfterThatAStepIsPlannedAnewForLessAFewTimes) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(leaving(run(step, 14 * kMiB, 50'000'000)), 20);
 }
 
+TEST_F(Learning, AfterATrialWithoutRoomTheBestPlanThatHadComesBack) {
+  const auto step = chain_of(20);
+  std::vector<char> best;
+  for (int i = 0; i < 20; ++i) {
+    learner.begin();
+    std::vector<char> away;
+    for (const auto& save : step.saves) away.push_back(learner.save(save).away);
+    if (learner.exploring()) break;
+    best = away;
+    learner.end({.step = step, .step_ns = 50'000'000, .peak_bytes = 19 * kMiB}, 0);
+  }
+  ASSERT_TRUE(learner.exploring());
+  ASSERT_NE(best, std::vector<char>(20, true));
+  EXPECT_TRUE(learner.failed()) << "it was only tried";
+  learner.end({.step = step, .step_ns = 50'000'000}, 0);
+  EXPECT_EQ(run(step, 14 * kMiB, 90'000'000), std::vector<char>(20, true));
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(run(step, 19 * kMiB, 50'000'000, 25'000'000), best) << i;
+}
+
 // As where a program looks for the largest batch, and its first operator finds no room.
 TEST_F(Learning, AFailureBeforeAnythingWasSavedCostsNoStepThatFollows) {
   learner.failed();
