@@ -59,7 +59,9 @@ Result<std::vector<std::unique_ptr<RpcServer>>> listen(EventLoop& loop,
 kj::Promise<void> keep_ticking(ServiceContext& service) {
   return service.loop.after_ms(kTickMs).then([&service] {
     service.core.tick();
-    service.submissions.tick(service.core.state.clock.boot_ns());
+    const auto now_ns = service.core.state.clock.boot_ns();
+    service.submissions.tick(now_ns);
+    service.refusals.tick(now_ns);
     sd_notify(0, "WATCHDOG=1");
     return keep_ticking(service);
   });
@@ -169,6 +171,7 @@ int run(const CoordinatorConfig& config, const std::string& config_path) {
   metrics->reset();
   servers.clear();
   service.submissions.flush();
+  service.refusals.flush();
   core.lifecycle.writes().flush_noted();
   core.progress.flush();
   backups.finish();  // it uses the host

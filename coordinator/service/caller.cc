@@ -21,19 +21,17 @@ void Caller::allow_reading() const {
 
 void Caller::allow_submit() const {
   const auto allowed = check_role(who_, role(), Role::kSubmit, "submit tasks");
-  if (!allowed) record("submit tasks", false);
+  if (!allowed) shared_.refusals.refused(name(), "submit tasks");
   value_or_throw(allowed);
 }
 
 void Caller::allow_change(Role needed, const std::string& what) const {
   const auto allowed = check_role(who_, role(), needed, what);
-  record(what, allowed.has_value());
+  if (allowed)
+    audit(fmt::format("{}: {}", name(), what));
+  else
+    shared_.refusals.refused(name(), what);
   value_or_throw(allowed);
-}
-
-void Caller::record(const std::string& what, bool allowed) const {
-  audit(fmt::format("{}: {}{}", name(), what,
-                    allowed ? "" : ": refused, its role does not allow it"));
 }
 
 void Caller::allow_change_of(const Task& task, const std::string& what) const {

@@ -10,6 +10,7 @@
 #include "coordinator/service/backup_service.h"
 #include "coordinator/service/core.h"
 #include "coordinator/service/node_cards.h"
+#include "coordinator/service/refusal_audit.h"
 #include "coordinator/service/submission_audit.h"
 #include "rpc/event_loop.h"
 
@@ -26,6 +27,7 @@ struct ServiceContext {
   AccessRules access{};
   uint64_t access_version = 0;
   SubmissionAudit submissions{};
+  RefusalAudit refusals{};
 
   // For every call from now on.
   void set_access(AccessRules rules) {
@@ -50,16 +52,13 @@ class Caller {
   void allow_reading() const;
   // What is accepted goes into the log later, see SubmissionAudit.
   void allow_submit() const;
-  // Goes into the log with who asked for it, allowed or not.
+  // Goes into the log with who asked for it; where it is refused, see RefusalAudit.
   void allow_change(Role needed, const std::string& what) const;
   // Its submitter's, or an operator's.
   void allow_change_of(const Task& task, const std::string& what) const;
 
  private:
   Role role() const;
-  // In the audit log.
-  void record(const std::string& what, bool allowed) const;
-
   ServiceContext& shared_;
   Peer peer_;
   const std::string who_;

@@ -1,30 +1,12 @@
 #include "coordinator/service/submission_audit.h"
 
-#include <gtest/gtest.h>
-#include <spdlog/sinks/ostream_sink.h>
-
-#include <sstream>
-
-#include "base/log.h"
+#include "audit_log.h"
 
 namespace tierpilot {
 namespace {
 
-constexpr int64_t kSecondNs = 1'000'000'000;
-
-// One process has one audit log, which goes where the log went at its first line.
-class SubmissionAuditTest : public testing::Test {
+class SubmissionAuditTest : public test::AuditLog {
  protected:
-  static void SetUpTestSuite() {
-    auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(out());
-    spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", sink));
-    spdlog::set_pattern("%v");
-  }
-  void SetUp() override { out().str(""); }
-  static std::ostringstream& out() {
-    static std::ostringstream stream;
-    return stream;
-  }
   static SubmitReceipt receipt(uint64_t first_task, uint64_t tasks) {
     return {first_task, first_task, tasks, ""};
   }

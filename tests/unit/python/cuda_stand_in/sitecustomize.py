@@ -10,6 +10,7 @@ of the GPU that it may use, as the driver's stand-in (tests/fake_nvml) reads it.
   STAND_IN_DIES_AT  the first process that is so far dies: after so many ends
   STAND_IN_HANGS_AT the same, but that it does nothing from then on
   STAND_IN_TRACES   kernels can be traced
+  STAND_IN_SAMPLE_S its driver takes a sample so often, in place of once to six times in a second
 """
 
 import fcntl
@@ -134,13 +135,21 @@ def _stand_in(torch):
         torch.profiler.supported_activities = lambda: {activity}
 
 
+def _sample_often(watch):
+    if sample_s := float(os.environ.get("STAND_IN_SAMPLE_S", 0)):
+        watch._PERIOD_S, watch._LONGEST_SAMPLE_S, watch._LONGEST_S = sample_s / 10, sample_s, 2 * sample_s
+
+
+_CHANGED = {"torch": _stand_in, "tierpilot.collect.gpus.watch": _sample_often}
+
+
 class _WhenImported:
     """Not every Python that starts needs PyTorch, which takes a second."""
 
     _looks = False
 
     def find_spec(self, name, *_):
-        if name != "torch" or self._looks:
+        if name not in _CHANGED or self._looks:
             return None
         self._looks = True
         spec = importlib.util.find_spec(name)
@@ -149,7 +158,7 @@ class _WhenImported:
 
         def loaded(module):
             load(module)
-            _stand_in(module)
+            _CHANGED[name](module)
 
         spec.loader.exec_module = loaded
         return spec
