@@ -97,14 +97,17 @@ json step_of(Session& session) {
           {"segments", segments}};
 }
 
+// Names of tiers and reasons are of paths, which may be any bytes.
+std::string text_of(const json& said) {
+  return said.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 }  // namespace
 
 std::string describe(Session& session, std::string_view plans_refused, std::string_view what) {
-  if (what == "tiers") return tiers_of(session.pool()).dump();
-  if (what == "statistics")  // paths may be any bytes
-    return statistics_of(session, plans_refused)
-        .dump(-1, ' ', false, json::error_handler_t::replace);
-  if (what == "step") return step_of(session).dump();
+  if (what == "tiers") return text_of(tiers_of(session.pool()));
+  if (what == "statistics") return text_of(statistics_of(session, plans_refused));
+  if (what == "step") return text_of(step_of(session));
   return "{}";
 }
 

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <unordered_map>
 
 #include "base/text/json_member.h"
 #include "policies/swap/graph_builder.h"
@@ -100,10 +100,11 @@ class StepReader {
       args.push_back(name_of(tensor));
     }
     if (auto status = make(name, args, out, time_ns); !status) return status;
-    for (const auto tensor : std::set<size_t>(out.begin(), out.end()))
+    const std::set<size_t> made(out.begin(), out.end());
+    for (const auto tensor : made)
       if (auto status = let_go(tensor, at); !status) return status;
     for (const auto tensor : std::set<size_t>(in.begin(), in.end()))
-      if (std::find(out.begin(), out.end(), tensor) == out.end())
+      if (!made.contains(tensor))
         if (auto status = let_go(tensor, at); !status) return status;
     return {};
   }
@@ -115,14 +116,16 @@ class StepReader {
     std::vector<NewTensor> fresh;
     std::vector<int64_t> changed;
     auto all = args;
+    std::unordered_map<std::string, size_t> place_of;
+    for (size_t at = 0; at < all.size(); ++at) place_of.try_emplace(all[at], at);
     for (const auto tensor : std::set<size_t>(out.begin(), out.end())) {
       if (!std::exchange(known_[tensor], true)) {
         fresh.push_back({name_of(tensor), bytes_[tensor], -1});
         continue;
       }
-      const auto place = std::find(all.begin(), all.end(), name_of(tensor));
-      changed.push_back(place - all.begin());
-      if (place == all.end()) all.push_back(name_of(tensor));
+      const auto [place, added] = place_of.try_emplace(name_of(tensor), all.size());
+      changed.push_back(static_cast<int64_t>(place->second));
+      if (added) all.push_back(place->first);
     }
     if (!fresh.empty() || changed.empty())
       if (auto status = builder_.call(name, args, fresh, time_ns); !status) return status;
@@ -152,7 +155,10 @@ Result<Graph> read_step(const std::filesystem::path& path) {
     if (text.size() > kMostFileBytes) return wrong(fmt::format("{}: is too large", path.string()));
   }
   if (!file.eof()) return fail_errno(errno, fmt::format("log '{}'", path.string()));
-  const auto step = json::parse(text, nullptr, false);
+  // Of what is nested deeper a few bytes take many times as much.
+  constexpr int kDeepest = 8;
+  const auto flat = [](int depth, json::parse_event_t, json&) { return depth <= kDeepest; };
+  const auto step = json::parse(text, flat, false);
   if (!step.is_object()) return wrong(fmt::format("{}: is not a JSON object", path.string()));
   StepReader reader;
   if (auto status = reader.read(step); !status)

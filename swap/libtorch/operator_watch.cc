@@ -40,17 +40,22 @@ WeakTensor weak(const at::Tensor& tensor) {
 
 }  // namespace
 
+// One that is gone nobody has set anew.
 void Operation::check_unchanged() const {
+  constexpr const char* kSetAnew =
+      "tierpilot::swap: a tensor that a segment read was set anew since, which changes its "
+      "gradients: do so after the backward pass, or train without recompute";
+  for (const auto& [weak, version, number, data] : inputs) {
+    const auto tensor = weak.lock();
+    TORCH_CHECK(!tensor || data == data_of(*tensor), kSetAnew);
+  }
   for (const auto& [weak, version, data] : read) {
     const auto tensor = weak.lock();
     TORCH_CHECK(tensor,
                 "tierpilot::swap: a tensor that a segment read beside its inputs is gone: "
                 "keep it until the backward pass, or train without recompute");
     check_version(version, version_of(*tensor));
-    TORCH_CHECK(
-        data == data_of(*tensor),
-        "tierpilot::swap: a tensor that a segment read was set anew since, which changes its "
-        "gradients: do so after the backward pass, or train without recompute");
+    TORCH_CHECK(data == data_of(*tensor), kSetAnew);
   }
 }
 
@@ -79,7 +84,8 @@ OperatorWatch::OperatorWatch(const std::vector<at::Tensor>& inputs,
     if (!input.defined()) continue;
     take(input, Origin::kOwn);
     auto* const impl = input.unsafeGetTensorImpl();
-    operation_.inputs.push_back({weak(input), version_of(*impl), known_.at(impl).number});
+    operation_.inputs.push_back(
+        {weak(input), version_of(*impl), known_.at(impl).number, data_of(*impl)});
   }
   for (const auto& tensor : counted) take(tensor, Origin::kCounted);
   watch();

@@ -29,7 +29,8 @@ struct Operation {
   struct Input {
     WeakTensor tensor;
     uint32_t version = 0;
-    uint64_t number = 0;  // of the first input that is this tensor
+    uint64_t number = 0;         // of the first input that is this tensor
+    const void* data = nullptr;  // likewise
   };
 
   // Throws where what was read has been changed since.

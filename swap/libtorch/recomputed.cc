@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
 
 #include <utility>
 
@@ -153,6 +154,7 @@ bool Recomputed::draw_and_run() {
 }
 
 void Recomputed::run_again() {
+  const c10::InferenceMode usual(false);  // of a backward pass: within it nothing is saved
   const auto inputs = inputs_again();
   const ModuleAsThen module(module_);
   const AutocastAsThen autocast(autocast_);

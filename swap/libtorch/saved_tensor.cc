@@ -4,9 +4,11 @@
 
 namespace tierpilot::swap::libtorch {
 
-// Detached: with its gradient's function it would hold what holds it.
+// Detached: with its gradient's function it would hold what holds it. A parameter has none, and may
+// get other data, which count as they do without.
 KeptTensor::KeptTensor(const at::Tensor& tensor)
-    : tensor_(tensor.detach()), version_(static_cast<uint32_t>(tensor._version())) {}
+    : tensor_(tensor.is_leaf() && tensor.requires_grad() ? tensor : tensor.detach()),
+      version_(static_cast<uint32_t>(tensor._version())) {}
 
 const at::Tensor& KeptTensor::get() const {
   check_version(version_, static_cast<uint32_t>(tensor_._version()));

@@ -66,7 +66,8 @@ bool Stored::same_memory() const {
 }
 
 void Stored::check() {
-  if (!left_ && counter_.current_version() != key_.version) spoiled_ = counter_.current_version();
+  if ((!left_ || !quiet_) && counter_.current_version() != key_.version)
+    spoiled_ = counter_.current_version();
   if (spoiled_) check_version(key_.version, *spoiled_);
   if (!handed_out_) return;
   const auto changes = counter_.current_version() - *handed_out_ + back_.current_version();
@@ -75,6 +76,7 @@ void Stored::check() {
 
 c10::Storage Stored::let_go() {
   if (!std::exchange(left_, true)) {
+    quiet_ = std::this_thread::get_id() == thread_;  // operators count a change behind it
     const auto now = counter_.current_version();
     if (now != key_.version) spoiled_ = now;
     weak_ = storage_.getWeakStorageImpl();

@@ -7,6 +7,7 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <thread>
 
 #include "swap/tierpilot_swap.h"
 
@@ -49,8 +50,8 @@ class Stored {
   bool came_back() const { return here() && left_; }
   // here(): whether the storage still has the memory that was saved, and so a copy counts.
   bool same_memory() const;
-  // Throws where it was changed in place before its copy was complete, or since it came back by
-  // whoever got it first.
+  // Throws where it was changed in place before its copy was complete, as far as that is known, or
+  // since it came back by whoever got it first.
   void check();
   // The copy is complete. The memory is free once what is returned is, which is not to be under a
   // lock: whoever frees it may run anything.
@@ -70,6 +71,10 @@ class Stored {
   const Layout layout_;   // of the first tensor
   c10::Storage storage_;  // none: it is away
   bool left_ = false;     // once at least
+  // Whoever saved it let go of it, and so was changing nothing: what changes it later comes after
+  // its copy. Of another thread that is not known.
+  bool quiet_ = true;
+  const std::thread::id thread_ = std::this_thread::get_id();  // that saved it
   std::optional<c10::weak_intrusive_ptr<c10::StorageImpl>> weak_;
   // Of what came back: the counter of all tensors in it, and at which version the first one's was
   // when one was handed out. Changes of those count with the one or, in libtorch 1.13, the other.

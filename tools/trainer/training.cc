@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <iostream>
 #include <thread>
 
@@ -78,7 +79,11 @@ Status Training::step_once() {
   const size_t weights = model_.weights().size();
   float& loss = shared_[weights];
   float& stops = shared_[weights + 1];
-  loss = model_.add_up(state_.step, group_.place(), {shared_.data(), weights});
+  try {
+    loss = model_.add_up(state_.step, group_.place(), {shared_.data(), weights});
+  } catch (const std::exception& failure) {
+    return given_up(failure.what());
+  }
   const auto asked = asked_to_stop();
   stops = asked ? 1 : 0;
   if (auto status = group_.sum(shared_); !status) return status;
@@ -90,6 +95,15 @@ Status Training::step_once() {
   // They stop after the same step, or those that heard of it later would wait for the others.
   if (stops > 0) stopped_ = asked.value_or("another rank is to end");
   return {};
+}
+
+// What was done before is not lost. Libtorch tells behind the first line where in its code it was.
+Status Training::given_up(std::string_view why) {
+  why = why.substr(0, why.find('\n'));
+  auto saved = state_.step == saved_step_ ? Status{} : save();
+  return fail(ErrorCode::kUnavailable,
+              fmt::format("iteration {} cannot be computed: {}{}", state_.step + 1, why,
+                          saved ? "" : "; nor be saved: " + saved.error().message));
 }
 
 // The same on each rank, as the gradient is.

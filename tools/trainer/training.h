@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "job/tierpilot_job.h"
@@ -56,6 +57,7 @@ class Training {
 
  private:
   Status step_once();
+  Status given_up(std::string_view why);
   void descend(std::span<const float> gradient);
   std::optional<std::string> asked_to_stop();
   bool time_to_save();

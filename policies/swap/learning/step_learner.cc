@@ -48,11 +48,14 @@ Advice StepLearner::save(const SavedStorage& storage) {
   const auto at = prefixes_.size();
   const auto prefix = extended(at == 0 ? 1 : prefixes_.back(), storage);
   prefixes_.push_back(prefix);
-  const bool same = current_ != kUnknown && at < steps_[current_].prefixes.size() &&
-                    steps_[current_].prefixes[at] == prefix;
-  if (!same) {
+  const auto begins_so = [&](size_t step) {
+    return step != kUnknown && at < steps_[step].prefixes.size() &&
+           steps_[step].prefixes[at] == prefix;
+  };
+  if (!begins_so(current_)) {
     const auto found = by_prefix_.find(prefix);
-    current_ = found == by_prefix_.end() ? kUnknown : found->second;
+    // A plan file may have been made so that one of another length has it.
+    current_ = found != by_prefix_.end() && begins_so(found->second) ? found->second : kUnknown;
   }
   if (current_ == kUnknown) return {.away = lets_leave(settings_.rule), .observe = true};
   const auto& known = steps_[current_];

@@ -133,6 +133,48 @@ TEST(KeptPlans, DamagedBytesAreNoCrash) {
   EXPECT_GT(taken, 100);
 }
 
+// What `mixed_bits` makes these of.
+uint64_t unmixed_bits(uint64_t bits) {
+  const auto unshifted = [](uint64_t shifted, int by) {
+    uint64_t found = shifted;
+    for (int known = by; known < 64; known += by) found = shifted ^ (found >> by);
+    return found;
+  };
+  const auto inverse = [](uint64_t odd) {
+    uint64_t found = odd;
+    for (int round = 0; round < 6; ++round) found *= 2 - odd * found;
+    return found;
+  };
+  bits = unshifted(bits, 31) * inverse(0x94d049bb133111eb);
+  bits = unshifted(bits, 27) * inverse(0xbf58476d1ce4e5b9);
+  return unshifted(bits, 30);
+}
+
+// A file with one save that is taken for a step's last one, as their hashes are the same.
+TEST(StepLearner, AKeptStepThatOnlyLooksLikeThisOneIsNotIt) {
+  constexpr uint64_t kSaves = 100'000;
+  constexpr int64_t kBytes = 100;
+  const auto save_of = [](uint64_t place) {
+    return SavedStorage{.place = place, .kind = 1, .bytes = kBytes};
+  };
+  uint64_t last = 1;
+  for (uint64_t place = 1; place <= kSaves; ++place)
+    last = mixed_bits(last * 31 + place) ^ static_cast<uint64_t>(kBytes);
+  KeptStep made{.step = {.saves = {save_of(unmixed_bits(last ^ kBytes) - 31)},
+                         .uses = {0},
+                         .time_ns = {1, 1, 1},
+                         .other_bytes = {1, 1, 1}},
+                .away = {0}};
+  auto read = read_plans(write_plans({.steps = {made}}, kSettings), kSettings);
+  ASSERT_TRUE(read) << read.error().message;
+  StepLearner learner({.limits = {.budget_bytes = 1000, .recompute = false}});
+  learner.restore(std::move(read->steps));
+  learner.begin();
+  for (uint64_t place = 1; place <= kSaves; ++place)
+    ASSERT_TRUE(learner.save(save_of(place)).observe) << place;
+  EXPECT_EQ(learner.expected(), nullptr);
+}
+
 TEST(StepLearner, AKeptStepHasItsPlanAtOnceAndAnotherIsLearned) {
   const LearnerSettings settings{
       .limits = {.budget_bytes = 200, .recompute = false, .link = {.gb_per_s = 1}}};

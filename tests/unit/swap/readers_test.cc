@@ -1,4 +1,7 @@
 // Logs are refused with place and cause, whatever stands in them.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
 #include "base/random.h"
 #include "policies/swap/policies.h"
 #include "tests/unit/swap/logs.h"
@@ -122,6 +125,38 @@ TEST(StepLog, NestedDeepIsNoNameOfAnOperator) {
   const TextFile file(R"({"tensors": [8, 8], "ops": [{"us": 2, "in": [0], "out": [1], "name": )" +
                       nested_deep() + R"(, "phase": )" + nested_deep() + "}]}");
   EXPECT_TRUE(read_step(file.path()));
+}
+
+int64_t most_resident_bytes() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return int64_t{used.ru_maxrss} * 1024;
+}
+
+TEST(StepLog, OnlyBracketsAreNoStepAndTakeLittleMemory) {
+  constexpr int64_t kText = 4 << 20, kMost = 40 * kText;
+  const TextFile file(std::string(kText, '['));
+  const auto before = most_resident_bytes();
+  const auto graph = read_step(file.path());
+  EXPECT_LT(most_resident_bytes() - before, kMost);
+  ASSERT_FALSE(graph);
+  EXPECT_NE(graph.error().message.find("is not a JSON object"), std::string::npos);
+}
+
+TEST(StepLog, AnOperatorThatOverwritesManyTensors) {
+  constexpr size_t kTensors = 30'000;
+  std::string bytes, numbers;
+  for (size_t at = 0; at < kTensors; ++at) {
+    bytes += at == 0 ? "8" : ",8";
+    numbers += fmt::format("{}{}", at == 0 ? "" : ",", at);
+  }
+  const TextFile file(fmt::format(R"({{"tensors": [{}], "ops": [
+    {{"us": 2, "in": [], "out": [{}]}}, {{"us": 3, "in": [{}], "out": [{}]}}]}})",
+                                  bytes, numbers, numbers, numbers));
+  const auto graph = read_step(file.path());
+  ASSERT_TRUE(graph) << graph.error().message;
+  EXPECT_EQ(graph->operators.at(1).outputs.size(), kTensors);
+  EXPECT_EQ(baseline(*graph).peak_bytes, 2 * 8 * static_cast<int64_t>(kTensors));
 }
 
 TEST(StepLog, OneStep) {

@@ -186,4 +186,15 @@ TEST_F(PlanFile, WhoHoldsTheFolderForEverHoldsNobodyUp) {
   EXPECT_EQ(restored(folder_ / "plans"), 1);
 }
 
+TEST_F(PlanFile, NamesOfAnyBytesAreToldOf) {
+  const auto folder = folder_ / "\xff";
+  fs::create_directory(folder);
+  const auto tiers = "dir:" + folder.string() + "=1MiB";
+  FrontEnd front("swap", int64_t{1} << 40, tiers.c_str(), (folder_ / "\xfe").c_str());
+  const auto told = front.said("tiers");
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].at("capacity_bytes"), 1 << 20);
+  EXPECT_EQ(front.said("statistics").at("host_bytes_by_tier").size(), 1U);
+}
+
 }  // namespace

@@ -98,6 +98,23 @@ TEST_F(ChangesTest, WhatIsChangedInPlaceIsRefusedAsAutogradDoesOrCountsAsItWasSa
   EXPECT_TRUE(gradient_after_change(everything_leaves("memory=128MiB"), x, true).equal(expected));
 }
 
+// One may be in the middle of changing it while another one lets go of it.
+TEST_F(ChangesTest, WhatIsChangedAfterAnotherThreadHasLetItGoIsRefused) {
+  const auto settings = everything_leaves("memory=119MiB");
+  const auto x = torch::randn({256, 512}, torch::requires_grad());
+  torch::Tensor y, z;
+  {
+    const Scope scope(settings);
+    y = x.exp();
+    z = y.sum();
+  }
+  std::thread([&] { let_leave(settings); }).join();
+  EXPECT_TRUE(torch::autograd::grad({z}, {x}, {}, true)[0].equal(x.exp()));
+  y.add_(1);
+  const auto error = error_of([&] { torch::autograd::grad({z}, {x}); });
+  EXPECT_NE(error.find("modified by an inplace operation"), std::string::npos) << error;
+}
+
 TEST_F(ChangesTest, SmallTensorsAreCheckedAsAutogradChecksThem) {
   const Scope scope(everything_leaves("memory=127MiB"));
   const auto x = torch::randn({8}, torch::requires_grad());

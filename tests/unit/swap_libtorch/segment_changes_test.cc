@@ -163,6 +163,16 @@ TEST_F(SegmentChangesTest, AWeightThatIsSetAnewBeforeTheBackwardPassIsRefused) {
   EXPECT_THAT(error_of([&] { loss.backward(); }), HasSubstr("was set anew"));
 }
 
+TEST_F(SegmentChangesTest, AnInputThatIsSetAnewBeforeTheBackwardPassIsRefused) {
+  for (const bool is_leaf : {true, false}) {
+    const auto x = batch_of(kBatch, 1).requires_grad_(), y = is_leaf ? x : x * 1;
+    const auto loss = known_loss(
+        all_again(), [&](torch::Tensor) { return segment([](auto z) { return z.exp(); }, y); }, y);
+    y.set_data(y.detach() * 0.5);
+    EXPECT_THAT(error_of([&] { loss.backward(); }), HasSubstr("was set anew")) << is_leaf;
+  }
+}
+
 struct CountsImpl : torch::nn::Module {
   torch::Tensor forward(torch::Tensor x) {
     calls += 1;

@@ -290,6 +290,31 @@ TEST_F(SegmentValuesTest, BackwardPassesOnOtherThreadsAndSeveralAtOnce) {
   }
 }
 
+TEST_F(SegmentValuesTest, ABackwardPassUnderInferenceMode) {
+  const auto settings = all_again();
+  const auto gradients = [&](bool scoped) {
+    auto net = new_deep();
+    std::vector<Tensors> all;
+    for (int step = 0; step < 2; ++step) {
+      torch::manual_seed(2);
+      torch::Tensor loss;
+      {
+        std::optional<Scope> scope;
+        if (scoped) scope.emplace(settings);
+        loss = net->forward(batch_of(kBatch, 1)).square().mean();
+      }
+      {
+        const c10::InferenceMode inference;
+        all.push_back(torch::autograd::grad({loss}, net->parameters()));
+      }
+      all.push_back(means_of(*net));
+    }
+    return all;
+  };
+  EXPECT_TRUE(same(gradients(true), gradients(false)));
+  EXPECT_EQ(recomputed(settings), 4);
+}
+
 TEST_F(SegmentValuesTest, SmallerTypesByAutocastAreThoseOfTheForwardPass) {
   const auto settings = all_again();
   const auto gradients = [&](bool scoped) {

@@ -119,6 +119,23 @@ TEST_F(VersionsTest, AnInputThatIsRefilledBehindItsCounterIsSavedAnew) {
   EXPECT_EQ(held_bytes(settings), 0);
 }
 
+TEST_F(VersionsTest, AParameterThatGetsOtherDataCountsWithTheseAsWithout) {
+  const auto gradient = [](const std::optional<ScopeSettings>& settings) {
+    const auto w = weights(), x = weights();
+    torch::Tensor loss;
+    {
+      std::optional<Scope> scope;
+      if (settings) scope.emplace(*settings);
+      loss = (w * x).sum();
+    }
+    w.set_data(torch::full({256, 512}, 5.F));
+    return torch::autograd::grad({loss}, {x})[0];
+  };
+  const auto expected = gradient(std::nullopt);
+  EXPECT_TRUE(gradient(everything_leaves("memory=499MiB")).equal(expected));
+  EXPECT_TRUE(gradient(nothing_leaves("memory=499MiB")).equal(expected));
+}
+
 TEST_F(VersionsTest, MemoryThatIsNotTorchsOwnStays) {
   const auto settings = everything_leaves("memory=509MiB");
   const auto w = weights();

@@ -4,6 +4,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/engine.h>
+
+#include <filesystem>
+#include <stdexcept>
 
 #include "tests/support/job_node.h"
 #include "tests/unit/tools/trainer/gang_of_threads.h"
@@ -166,6 +170,38 @@ TEST_F(TrainingTest, AStateThatCannotBeSavedEndsIt) {
   auto nowhere = plan(ModelKind::kMlp);
   nowhere.state_file = node_.folder() / "none" / "state";
   EXPECT_THAT(train(1, nowhere)[0].stopped.value_or(""), HasSubstr(nowhere.state_file.string()));
+}
+
+// Whose backward passes fail after so many, as where a tensor cannot be had back.
+class FailingEngine : public torch::autograd::Engine {
+ public:
+  torch::autograd::variable_list execute(const torch::autograd::edge_list& roots,
+                                         const torch::autograd::variable_list& inputs, bool keep,
+                                         bool create, bool accumulate,
+                                         const torch::autograd::edge_list& outputs) override {
+    if (left-- == 0) throw std::runtime_error("the disk is gone\nException raised from here");
+    return Engine::execute(roots, inputs, keep, create, accumulate, outputs);
+  }
+  int left = 0;
+};
+
+torch::autograd::Engine& failing_engine() {
+  static auto* const engine = new FailingEngine;
+  return *engine;
+}
+
+TEST_F(TrainingTest, WhatCannotBeComputedIsSaidAndWhatWasDoneIsKept) {
+  const auto what = plan(ModelKind::kMlp);
+  const auto undisturbed = train(1, what);
+  std::filesystem::remove(what.state_file);
+  static_cast<FailingEngine&>(failing_engine()).left = 5;
+  torch::autograd::set_default_engine_stub(&failing_engine);
+  const auto failed = train(1, what);
+  torch::autograd::set_default_engine_stub(&torch::autograd::Engine::get_base_engine);
+  EXPECT_EQ(failed[0].stopped, "iteration 6 cannot be computed: the disk is gone");
+  const auto second = train(1, what, true);
+  EXPECT_EQ(second[0].began_at, 5U);
+  EXPECT_EQ(second[0].loss, undisturbed[0].loss);
 }
 
 }  // namespace
