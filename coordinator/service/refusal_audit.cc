@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/audit.h"
 #include "base/text/utf8.h"
 
@@ -9,17 +11,21 @@ namespace tierpilot {
 namespace {
 
 constexpr int64_t kRefusalIntervalNs = 1'000'000'000;
-constexpr size_t kMostWritten = 512;  // bytes: names come from the caller
+constexpr int kMostWritten = 10;    // lines of a user in that
+constexpr size_t kMostBytes = 512;  // of one: names come from the caller
 constexpr const char* kWhy = "its role does not allow it";
 
 }  // namespace
 
 void RefusalAudit::refused(const std::string& who, const std::string& what) {
-  const auto [entry, first] = by_whom_.try_emplace(who);
-  if (first)
-    return audit(fmt::format("{}: {}: refused, {}", who, beginning(what, kMostWritten), kWhy));
-  ++entry->second.refusals;
-  entry->second.last = beginning(what, kMostWritten);
+  auto& of = by_whom_[who];
+  auto told = beginning(what, kMostBytes);
+  if (of.written < kMostWritten) {
+    ++of.written;
+    return audit(fmt::format("{}: {}: refused, {}", who, told, kWhy));
+  }
+  ++of.more;
+  of.last = std::move(told);
 }
 
 void RefusalAudit::tick(int64_t now_ns) {
@@ -30,11 +36,8 @@ void RefusalAudit::tick(int64_t now_ns) {
 
 void RefusalAudit::flush() {
   for (const auto& [who, of] : by_whom_)
-    if (of.refusals == 1)
-      audit(fmt::format("{}: {}: refused, {}", who, of.last, kWhy));
-    else if (of.refusals > 1)
-      audit(fmt::format("{}: refused {} times more, {}; the last: {}", who, of.refusals, kWhy,
-                        of.last));
+    if (of.more > 0)
+      audit(fmt::format("{}: {} more refused, {}; the last: {}", who, of.more, kWhy, of.last));
   by_whom_.clear();
 }
 

@@ -1,5 +1,5 @@
-// Refused calls in the audit log: of each user the first of a second as it comes, of more their
-// number. Who may do nothing shall not fill a disk. Event loop thread only.
+// Refused calls in the audit log: of each user the first ten of a second as they come, of more
+// their number. Who may do nothing shall not fill a disk. Event loop thread only.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,13 @@ class RefusalAudit {
   void flush();
 
  private:
-  struct Unwritten {
-    uint64_t refusals = 0;
-    std::string last;
+  struct Refused {
+    int written = 0;
+    uint64_t more = 0;
+    std::string last;  // of those
   };
 
-  std::map<std::string, Unwritten> by_whom_;  // of this second
+  std::map<std::string, Refused> by_whom_;  // of this second
   int64_t next_ns_ = 0;
 };
 
