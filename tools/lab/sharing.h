@@ -19,7 +19,7 @@ struct SharingOptions {
 };
 
 struct SharingInTimeOptions {
-  std::vector<std::string> policies;  // policies/sharing/live, and "clairvoyant"; empty: all
+  std::vector<std::string> policies;  // of sharing::timed_policies(); empty: all
   std::string pods, nodes, trace;     // files; all empty: jobs are drawn
   uint32_t seeds = 10;
   uint64_t first_seed = 1001;

@@ -50,7 +50,6 @@ void RunningJobs::end(uint64_t id) {
 }
 
 void RunningJobs::set_speeds() {
-  constexpr double kLeastSpeed = 1e-4;  // all end
   for (auto& [id, running] : running_) {
     running.kept = 1;
     for (const uint64_t other : on_unit_[running.unit])

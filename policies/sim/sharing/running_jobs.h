@@ -10,6 +10,9 @@
 
 namespace tierpilot::sharing {
 
+inline constexpr double kLeastSpeed = 1e-4;  // also without a share: all end
+inline constexpr double kDone_s = 1e-6;      // of work: a little of what is left rounds to nothing
+
 struct Running {
   const TimedJob* job = nullptr;
   size_t unit = 0;

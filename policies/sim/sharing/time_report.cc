@@ -72,11 +72,7 @@ ordered_json source_json(const JobSource& source, const TimedSuite& suite) {
 }
 
 std::vector<std::string> policies_of(const TimedSuite& suite) {
-  if (!suite.policies.empty()) return suite.policies;
-  auto policies = share_policies().names();
-  for (const auto reference : {kOnTrial, kUnaware, kForetold, kAskedAlike, kClairvoyant})
-    policies.emplace_back(reference);
-  return policies;
+  return suite.policies.empty() ? timed_policies() : suite.policies;
 }
 
 // A row for each policy.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "policies/sim/sharing/time_simulation.h"
+#include "policies/sim/sharing/timed_policies.h"
 
 namespace tierpilot::sharing {
 
@@ -15,7 +15,7 @@ namespace tierpilot::sharing {
 inline constexpr double kTracePeriodPart = 0.002;
 
 struct TimedSuite {
-  std::vector<std::string> policies;  // empty: all, and the clairvoyant
+  std::vector<std::string> policies;  // empty: all of timed_policies()
   uint32_t seeds = 10;
   uint64_t first_seed = 1001;      // settings are chosen with those below
   std::vector<JobSource> sources;  // empty: jobs are drawn

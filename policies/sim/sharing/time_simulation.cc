@@ -1,7 +1,6 @@
 #include "policies/sim/sharing/time_simulation.h"
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <map>
 #include <optional>
@@ -10,7 +9,6 @@
 #include "policies/sharing/live/promises_ahead.h"
 #include "policies/sim/sharing/pace_learning.h"
 #include "policies/sim/sharing/running_jobs.h"
-#include "policies/sim/sharing/traced_jobs.h"
 #include "policies/sim/sharing/trials.h"
 #include "policies/sim/sharing/unit_looks.h"
 
@@ -66,9 +64,6 @@ class Simulation {
   }
 
  private:
-  // A little of what is left rounds to nothing.
-  static constexpr double kDone_s = 1e-6;
-
   void advance(double until_s, double last_arrival_s) {
     const double counted_s =
         std::max(0.0, std::min(until_s, last_arrival_s) - std::min(now_s_, last_arrival_s));
@@ -357,48 +352,11 @@ class Simulation {
   uint32_t best_effort_ = 0;
 };
 
-bool is_clairvoyant(std::string_view policy) {
-  return policy == kClairvoyant || policy == kAskedAlike;
-}
-
-Thought thought_of(std::string_view policy, const TimedWorkload& workload) {
-  if (policy == kUnaware) return {};
-  if (is_clairvoyant(policy) || policy == kForetold)
-    return {[&workload](const Sharer& victim, const Sharer& neighbour) {
-              const size_t pair =
-                  model_number(victim.name) * kModels + model_number(neighbour.name);
-              return Kept{.ln = std::log(workload.retained_predicted[pair])};
-            },
-            nullptr};
-  auto learns = std::make_shared<Interference>(core_pair_prior(), published_pair_mean());
-  return {[learns](const Sharer& victim, const Sharer& neighbour) {
-            return learns->beside(victim, neighbour);
-          },
-          learns};
-}
-
 }  // namespace
 
 TimedRun simulate_timed(const TimedWorkload& workload, SharePolicy& policy, const TimedRules& rules,
                         const Thought& thought) {
   return Simulation(workload, policy, rules, thought).run();
-}
-
-Result<TimedRun> run_timed(std::string_view policy, uint64_t seed, TimedSettings settings,
-                           const TimedRules& given, const JobSource* source) {
-  settings.knows_all = is_clairvoyant(policy);
-  settings.asked_alike = policy == kAskedAlike;
-  TimedRules rules = given;
-  rules.users_ask = policy == "best-fit";
-  rules.trials = policy == kOnTrial;
-  const auto workload =
-      source ? timed_workload(*source, seed, settings) : generate_timed(seed, settings);
-  const auto thought = thought_of(policy, workload);
-  const bool is_share =
-      is_clairvoyant(policy) || policy == kForetold || policy == kUnaware || policy == kOnTrial;
-  auto made = make_share_policy(is_share ? "share" : policy, thought.retained);
-  if (!made) return tl::unexpected(made.error());
-  return simulate_timed(workload, **made, rules, thought);
 }
 
 }  // namespace tierpilot::sharing

@@ -7,7 +7,6 @@
 
 #include "policies/sharing/interference/interference.h"
 #include "policies/sharing/live/share_policy.h"
-#include "policies/sim/sharing/job_source.h"
 #include "policies/sim/sharing/timed_jobs.h"
 
 namespace tierpilot::sharing {
@@ -43,17 +42,5 @@ struct Thought {
 
 TimedRun simulate_timed(const TimedWorkload& workload, SharePolicy& policy, const TimedRules& rules,
                         const Thought& thought = {});
-
-// Beside the policies of share_policies(): `share` where all users let promises be on trial, and
-// what it is held against: without slow-downs, with each pair's as well as published pairs are
-// predicted, and with all that is to be known: then users ask for promises by the truth, or alike.
-inline constexpr std::string_view kOnTrial = "share-on-trial", kUnaware = "share-unaware",
-                                  kForetold = "share-foretold", kClairvoyant = "clairvoyant",
-                                  kAskedAlike = "clairvoyant-asked-alike";
-// Policies of share_policies(), that learn of slow-downs what they would measure, and those above.
-// kNotFound.
-// `source`: where jobs come from; null: all is drawn.
-Result<TimedRun> run_timed(std::string_view policy, uint64_t seed, TimedSettings settings,
-                           const TimedRules& rules, const JobSource* source = nullptr);
 
 }  // namespace tierpilot::sharing

@@ -7,6 +7,7 @@
 
 #include "policies/sim/sharing/pace_learning.h"
 #include "policies/sim/sharing/time_report.h"
+#include "policies/sim/sharing/timed_policies.h"
 
 namespace tierpilot::sharing {
 namespace {
