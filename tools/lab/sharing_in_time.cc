@@ -33,6 +33,13 @@ const std::vector<Column> kInTime{
     {"LOST s", "/lost_s", Format::kNumber},
     {"SLOWED", "/slowed_by_neighbours", Format::kPercent}};
 
+const std::vector<Column> kBounds{
+    {"JOBS", "/jobs"},
+    {"POLICY", "/policy"},
+    {"HOLDS FOR", "/holds_for"},
+    {"KEPT OF ALL AT MOST", "/promises_kept_of_asked", Format::kPercent},
+    {"DONE AFTER s AT LEAST", "/best_effort_completion_s", Format::kNumber}};
+
 const std::vector<Column> kSources{{"JOBS", "/jobs"},
                                    {"IN TRACE", "/in_trace", Format::kNumber},
                                    {"SIMULATED", "/simulated", Format::kNumber},
@@ -95,7 +102,10 @@ int evaluate_shares_in_time(const Output& output, const SharingInTimeOptions& op
   std::vector<Table> tables{
       {.title = "Shares in time, means over seeds, the fewest promises kept first",
        .rows = "/in_time/policies",
-       .columns = kInTime}};
+       .columns = kInTime},
+      {.title = "What no policy does better, means over seeds",
+       .rows = "/in_time/bounds",
+       .columns = kBounds}};
   for (auto& source : (*value)["jobs"]) add_texts(source);
   std::vector<std::string> warnings;
   for (const auto& source : suite.sources)

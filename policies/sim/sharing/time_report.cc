@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "policies/sim/sharing/time_bound.h"
 #include "policies/sim/sharing/traced_jobs.h"
 
 namespace tierpilot::sharing {
 namespace {
 
 using nlohmann::ordered_json;
+
+constexpr const char* kDrawn = "drawn";  // jobs that are of no trace
 
 double part(double of, double all) {
   return all > 0 ? of / all : 1;
@@ -41,6 +44,27 @@ ordered_json policy_json(const std::string& jobs, const std::string& policy,
       {"lost_s", mean([](const TimedRun& r) { return r.lost_s; })},
       {"slowed_by_neighbours", mean([](const TimedRun& r) { return r.slowed; })},
       {"makespan_s", mean([](const TimedRun& r) { return r.makespan_s; })}};
+}
+
+// Of all policies that are asked for the promises that this one is asked for.
+ordered_json bound_json(std::string_view name, std::string_view policy, std::string_view holds_for,
+                        const TimedSuite& suite, const JobSource* source) {
+  double kept = 0, best_effort_s = 0;
+  for (uint32_t i = 0; i < suite.seeds; ++i) {
+    const auto bound = bound_of(workload_for(policy, suite.first_seed + i, suite.settings, source));
+    kept += part(bound.kept, bound.asked);
+    best_effort_s += bound.best_effort_mean_s;
+  }
+  return {{"jobs", source ? source->name : kDrawn},
+          {"policy", name},
+          {"holds_for", holds_for},
+          {"promises_kept_of_asked", kept / suite.seeds},
+          {"best_effort_completion_s", best_effort_s / suite.seeds}};
+}
+
+void add_bounds(const TimedSuite& suite, const JobSource* source, ordered_json& bounds) {
+  bounds.push_back(bound_json("bound", "share", "all but clairvoyant", suite, source));
+  bounds.push_back(bound_json("bound-by-truth", kClairvoyant, "clairvoyant", suite, source));
 }
 
 // Means over seeds of what is drawn from a trace.
@@ -88,7 +112,7 @@ Status add_rows(const TimedSuite& suite, const JobSource* source,
       runs.push_back(*run);
       run_done();
     }
-    rows.push_back(policy_json(source ? source->name : "drawn", policy, runs));
+    rows.push_back(policy_json(source ? source->name : kDrawn, policy, runs));
   }
   return {};
 }
@@ -96,20 +120,23 @@ Status add_rows(const TimedSuite& suite, const JobSource* source,
 }  // namespace
 
 Result<ordered_json> run_timed_suite(const TimedSuite& suite) {
-  ordered_json rows = ordered_json::array(), sources = ordered_json::array();
+  ordered_json rows = ordered_json::array(), sources = rows, bounds = rows;
   const size_t all =
       policies_of(suite).size() * suite.seeds * std::max<size_t>(1, suite.sources.size());
   double done = 0;
   const auto run_done = [&] {
     if (suite.progress) suite.progress(++done / static_cast<double>(all));
   };
-  if (suite.sources.empty())
+  if (suite.sources.empty()) {
     if (auto status = add_rows(suite, nullptr, run_done, rows); !status)
       return tl::unexpected(status.error());
+    add_bounds(suite, nullptr, bounds);
+  }
   for (const auto& source : suite.sources) {
     if (auto status = add_rows(suite, &source, run_done, rows); !status)
       return tl::unexpected(status.error());
     sources.push_back(source_json(source, suite));
+    add_bounds(suite, &source, bounds);
   }
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return a["promises_kept_of_made"] < b["promises_kept_of_made"];  // the worst first
@@ -119,7 +146,8 @@ Result<ordered_json> run_timed_suite(const TimedSuite& suite) {
                         {"seeds", suite.seeds},
                         {"first_seed", suite.first_seed}};
   if (suite.sources.empty()) settings["units"] = suite.settings.units;
-  return ordered_json{{"settings", settings}, {"jobs", sources}, {"policies", rows}};
+  return ordered_json{
+      {"settings", settings}, {"jobs", sources}, {"policies", rows}, {"bounds", bounds}};
 }
 
 }  // namespace tierpilot::sharing

@@ -25,8 +25,9 @@ struct TimedSuite {
 };
 
 // {"settings", "jobs": [a source's jobs as simulated, and what was skipped of it], "policies":
-// [{"jobs", "policy", means over seeds, the worst seed of promises kept}]}, the fewest promises
-// kept first. kNotFound: no such policy.
+// [{"jobs", "policy", means over seeds, the worst seed of promises kept}], the fewest promises
+// kept first, "bounds": [{"jobs", "policy": "bound", "holds_for", means over seeds of what no
+// policy does better}]}. kNotFound: no such policy.
 Result<nlohmann::ordered_json> run_timed_suite(const TimedSuite& suite);
 
 }  // namespace tierpilot::sharing
