@@ -1,5 +1,9 @@
 #include "policies/sim/sharing/timed_policies.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <cmath>
 
 #include "policies/sharing/placement.h"
@@ -73,6 +77,10 @@ TimedWorkload workload_for(std::string_view policy, uint64_t seed, TimedSettings
 
 Result<TimedRun> run_timed(std::string_view policy, uint64_t seed, const TimedSettings& settings,
                            const TimedRules& given, const JobSource* source) {
+  const auto known = timed_policies();
+  if (std::find(known.begin(), known.end(), policy) == known.end())
+    return fail(ErrorCode::kNotFound, fmt::format("policy '{}' does not exist: there are {}",
+                                                  policy, fmt::join(known, ", ")));
   TimedRules rules = given;
   rules.users_ask = policy == "best-fit" || is_scored(policy);
   rules.trials = policy == kOnTrial;

@@ -287,7 +287,10 @@ TEST(PaceLearning, PacesTellWhatNeighboursTake) {
 TEST(TimeSimulation, AnUnknownPolicyIsNamed) {
   const auto run = run_timed("best", 1, {}, {});
   ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, ErrorCode::kNotFound);
   EXPECT_NE(run.error().message.find("'best'"), std::string::npos);
+  for (const auto& known : timed_policies())
+    EXPECT_NE(run.error().message.find(known), std::string::npos) << known;
 }
 
 // Predictions are off by as much as was measured. With trials more promises are made, nearly all of
