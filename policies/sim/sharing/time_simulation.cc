@@ -329,7 +329,7 @@ class Simulation {
     const double counted_s = std::max(last_arrival_s, 1e-9);  // all may come at once
     result_.makespan_s = now_s_;
     result_.best_effort_mean_s = best_effort_sum_s_ / std::max<uint32_t>(1, best_effort_);
-    result_.best_effort_per_h = time_.best_effort / counted_s;
+    result_.best_effort_units = time_.best_effort / counted_s;
     result_.used = time_.used / (counted_s * workload_.units);
     result_.given = time_.given / (counted_s * workload_.units);
     result_.slowed = time_.slowed / std::max(1e-9, time_.ran);

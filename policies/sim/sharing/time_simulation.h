@@ -15,7 +15,7 @@ struct TimedRun {
   uint32_t asked = 0, made = 0, kept = 0;  // promises
   uint32_t made_on_trial = 0;              // of those made
   double best_effort_mean_s = 0;           // from arrival to end
-  double best_effort_per_h = 0;            // work done until the last arrival, in unit hours
+  double best_effort_units = 0;            // that worked on average until the last arrival
   double makespan_s = 0;
   double used = 0;   // of the units' time until the last arrival
   double given = 0;  // likewise; what is not used was given for nothing
