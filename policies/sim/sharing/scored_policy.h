@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "policies/sharing/live/share_policy.h"
+#include "policies/sharing/live/plain_policy.h"
 #include "policies/sharing/placement.h"
 
 namespace tierpilot::sharing {
 
-class ScoredPolicy final : public SharePolicy {
+class ScoredPolicy final : public PlainPolicy {
  public:
   // `types`: of units, in the order of their bits in Request::models. Each unit is a node of its
   // own: in time hosts do not bound jobs, and parts of a job need not be on one of them.
@@ -20,12 +20,6 @@ class ScoredPolicy final : public SharePolicy {
   // A whole unit where nothing is asked for.
   std::optional<Start> place(const std::vector<LiveNode>& nodes, const WaitingJob& job) override;
   std::string refusal(const LiveUnit& unit, const WaitingJob& job) const override;
-  Adjustment adjust(const LiveUnit&) override { return {}; }
-  // Makes every promise.
-  std::unique_ptr<Promises> promises(const std::vector<LiveNode>&, const std::vector<WaitingJob>&,
-                                     const std::vector<WaitingJob>&) override {
-    return all_promises();
-  }
 
  private:
   // What is given of one unit; its models are the types that will do.

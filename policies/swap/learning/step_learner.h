@@ -73,9 +73,9 @@ class StepLearner {
   // What the step that was seen last would cost by the best plan, in ns, if the device held so many
   // bytes more beside it; nothing where none fits or the rule plans nothing.
   std::optional<double> foretold_ns(int64_t more_bytes) const;
-  // The device had no room in this step: everything leaves when it is run again. If its plan was only
-  // tried (true), the best one that had room comes back then, and nothing else is tried any more;
-  // else it is planned anew, a few times; after that everything leaves in it for good.
+  // The device had no room in this step: everything leaves when it is run again. If its plan was
+  // only tried (true), the best one that had room comes back then, and nothing else is tried any
+  // more; else it is planned anew, a few times; after that everything leaves in it for good.
   bool failed();
 
   // The best that is known of each step, for the next run, also that memory did not suffice; and
