@@ -38,6 +38,7 @@ const std::vector<Column> kBounds{
     {"POLICY", "/policy"},
     {"HOLDS FOR", "/holds_for"},
     {"KEPT OF ALL AT MOST", "/promises_kept_of_asked", Format::kPercent},
+    {"BEST EFFORT UNITS AT MOST", "/best_effort_throughput_units", Format::kNumber},
     {"DONE AFTER s AT LEAST", "/best_effort_completion_s", Format::kNumber}};
 
 const std::vector<Column> kSources{{"JOBS", "/jobs"},
@@ -78,6 +79,18 @@ void add_texts(nlohmann::ordered_json& source) {
   source["skipped_text"] = text;
 }
 
+std::vector<std::string> not_ended_by(const nlohmann::ordered_json& policies) {
+  std::vector<std::string> said;
+  for (const auto& row : policies)
+    if (const double jobs = row["not_ended"].get<double>(); jobs > 0)
+      said.push_back(
+          fmt::format("with '{}' {:.1f} jobs of '{}' waited on when nothing else "
+                      "happened, in the mean: of promises they count as broken, and "
+                      "they are in no other figure",
+                      row["policy"].get<std::string>(), jobs, row["jobs"].get<std::string>()));
+  return said;
+}
+
 }  // namespace
 
 int evaluate_shares_in_time(const Output& output, const SharingInTimeOptions& options) {
@@ -107,7 +120,7 @@ int evaluate_shares_in_time(const Output& output, const SharingInTimeOptions& op
        .rows = "/in_time/bounds",
        .columns = kBounds}};
   for (auto& source : (*value)["jobs"]) add_texts(source);
-  std::vector<std::string> warnings;
+  auto warnings = not_ended_by((*value)["policies"]);
   for (const auto& source : suite.sources)
     if (!source.first_skipped.empty())
       warnings.push_back(fmt::format("rows were skipped: {}", source.first_skipped));

@@ -46,47 +46,45 @@ std::string beyond_limit(const TaskSpec& spec, const sharing::WaitingJob& job) {
 }  // namespace
 
 Status ShareKeeper::check_promises(std::vector<TaskSpec>& specs, const SpecList& coming) {
-  const bool any = std::any_of(specs.begin(), specs.end(),
-                               [](const TaskSpec& spec) { return spec.share.promise_ms > 0; });
-  if (!any) return {};
-  // The others give way.
-  std::vector<size_t> sensitive;
+  // The others go after them.
+  std::vector<size_t> asking;
   for (size_t i = 0; i < specs.size(); ++i)
-    if (specs[i].share.wanted && specs[i].share.latency_sensitive) sensitive.push_back(i);
+    if (specs[i].share.promise_ms > 0) asking.push_back(i);
+  if (asking.empty()) return {};
   auto now = units(true);
   close_unsound(now);
   auto ahead = promised_before(now);
   for (const auto* spec : coming)
-    if (spec->share.latency_sensitive && ahead.size() <= kMostAhead)
+    if (spec->share.promise_ms > 0 && ahead.size() <= kMostAhead)
       ahead.push_back(job_of(*spec, now, spec->share.promise_on_trial));
-  if (sensitive.size() > kMostAhead || ahead.size() > kMostAhead)
+  if (asking.size() > kMostAhead || ahead.size() > kMostAhead)
     return fail(ErrorCode::kExhausted,
-                fmt::format("{} latency-sensitive tasks, some with promises, come while {} wait: "
-                            "more than {} of either are too many for promises; submit later, "
-                            "fewer at once, or without promises",
-                            sensitive.size(),
+                fmt::format("{} tasks with promises come while {} wait: more than {} of either are "
+                            "too many; submit later, fewer at once, or without promises",
+                            asking.size(),
                             ahead.size() > kMostAhead ? fmt::format("more than {}", kMostAhead)
                                                       : std::to_string(ahead.size()),
                             kMostAhead));
   std::vector<sharing::WaitingJob> jobs;
-  for (const size_t i : sensitive) jobs.push_back(job_of(specs[i], now, false));
+  for (const size_t i : asking) jobs.push_back(job_of(specs[i], now, false));
   const auto promises = policy_->promises(now.live, ahead, jobs);
   for (size_t j = 0; j < jobs.size(); ++j) {
-    auto& spec = specs[sensitive[j]];
+    auto& spec = specs[asking[j]];
     const auto who =
-        spec.name.empty() ? fmt::format("#{}", sensitive[j] + 1) : fmt::format("'{}'", spec.name);
+        spec.name.empty() ? fmt::format("#{}", asking[j] + 1) : fmt::format("'{}'", spec.name);
     if (auto kept = check_promise(spec, who, std::move(jobs[j]), *promises); !kept) return kept;
   }
   return {};
 }
 
-// Who waits and goes first: the others give way.
+// Who waits and goes first.
 std::vector<sharing::WaitingJob> ShareKeeper::promised_before(const Units& now) const {
   std::vector<sharing::WaitingJob> ahead;
-  for (const uint64_t id : waiting_for_shares(state_.tasks)) {
+  for (const uint64_t id : waiting_for_shares(state_)) {
     const auto& task = *state_.tasks.find(id);
     if (!task.spec.share.latency_sensitive || ahead.size() > kMostAhead) break;
-    ahead.push_back(waiting_job(task, now));
+    if (has_promise_to_keep(state_, task) || has_kept_unit(id))
+      ahead.push_back(waiting_job(task, now));
   }
   // After a restart, or a lost connection: if their nodes do not come back, these wait as well.
   for (const auto& [id, holder] : holders_) {
@@ -139,7 +137,7 @@ Status ShareKeeper::check_promise(TaskSpec& spec, const std::string& who, sharin
   const double promise_s = job.promise_left_s;
   auto hoped = sharing::hoped(job);
   auto asked = promises.ask(job);
-  if (asked.admitted && spec.share.promise_ms > 0) {
+  if (asked.admitted) {
     if (const auto waits = waits_for(spec); !waits.empty()) asked = {false, 0, waits};
     if (const auto beyond = beyond_limit(spec, job); !beyond.empty()) asked = {false, 0, beyond};
   }

@@ -47,7 +47,7 @@ void ShareKeeper::pump() {
 
 // Best-effort tasks take turns at being the first, where a look does not come to all of them.
 std::vector<uint64_t> ShareKeeper::queue_to_look_at() const {
-  auto ids = waiting_for_shares(state_.tasks);
+  auto ids = waiting_for_shares(state_);
   const auto best_effort = std::find_if(ids.begin(), ids.end(), [&](uint64_t id) {
     return !state_.tasks.find(id)->spec.share.latency_sensitive;
   });

@@ -3,21 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/bytes.h"
 #include "policies/sharing/live/share_policy.h"
 
 namespace tierpilot {
 
-std::vector<uint64_t> waiting_for_shares(const TaskBook& tasks) {
+std::vector<uint64_t> waiting_for_shares(const ClusterState& state) {
+  std::array<std::vector<uint64_t>, 3> by_rank;
+  for (const auto& place : state.tasks.shared_queue()) {
+    const auto& task = *state.tasks.find(place.second);
+    const bool is_sensitive = task.spec.share.latency_sensitive;
+    by_rank[!is_sensitive ? 2 : has_promise_to_keep(state, task) ? 0 : 1].push_back(task.id);
+  }
   std::vector<uint64_t> ids;
-  for (const auto& place : tasks.shared_queue()) ids.push_back(place.second);
-  const auto rank = [&](uint64_t id) {
-    const auto& share = tasks.find(id)->spec.share;
-    return !share.latency_sensitive ? 2 : share.promise_ms == 0 ? 1 : 0;
-  };
-  std::stable_sort(ids.begin(), ids.end(),
-                   [&](uint64_t a, uint64_t b) { return rank(a) < rank(b); });
+  for (const auto& rank : by_rank) ids.insert(ids.end(), rank.begin(), rank.end());
   return ids;
 }
 
@@ -38,12 +39,17 @@ double promise_left_s(const ClusterState& state, const Task& task) {
   return static_cast<double>(task.submitted_ms + task.spec.share.promise_ms - at_ms) / 1e3;
 }
 
+bool has_promise_to_keep(const ClusterState& state, const Task& task) {
+  const double left_s = promise_left_s(state, task);
+  return left_s > 0 && left_s < sharing::kNoPromise;
+}
+
 std::set<Engine> engines_with_promises(const ClusterState& state) {
   std::set<Engine> engines;
   for (const auto& place : state.tasks.shared_queue()) {
     const auto& task = *state.tasks.find(place.second);
-    const double left_s = is_on_trial(task) ? sharing::kNoPromise : promise_left_s(state, task);
-    if (left_s > 0 && left_s < sharing::kNoPromise) engines.insert(task.spec.share.engine);
+    if (!is_on_trial(task) && has_promise_to_keep(state, task))
+      engines.insert(task.spec.share.engine);
   }
   return engines;
 }

@@ -11,8 +11,9 @@
 
 namespace tierpilot {
 
-// Those with promises first, then other latency-sensitive ones, each in the order that they came.
-std::vector<uint64_t> waiting_for_shares(const TaskBook& tasks);
+// Those with promises whose time is not over first, then other latency-sensitive ones, each in the
+// order that they came.
+std::vector<uint64_t> waiting_for_shares(const ClusterState& state);
 
 // Its promise is not decided.
 inline bool is_on_trial(const Task& task) {
@@ -26,6 +27,9 @@ bool waited_too_long(const Task& task, int64_t now_ms);
 // Until the time by which it was promised to end, now or at its end; sharing::kNoPromise where
 // nothing was.
 double promise_left_s(const ClusterState& state, const Task& task);
+
+// Its time is not over. Those that are on trial have one as well.
+bool has_promise_to_keep(const ClusterState& state, const Task& task);
 
 // For units of which somebody waits whose promise was made.
 std::set<Engine> engines_with_promises(const ClusterState& state);

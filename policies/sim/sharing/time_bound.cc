@@ -116,10 +116,22 @@ double best_effort_least_s(const TimedWorkload& workload) {
   return by_job.empty() ? 0 : sum_s / static_cast<double>(by_job.size());
 }
 
+// As if each ran from its arrival on.
+double best_effort_most_units(const TimedWorkload& workload) {
+  if (workload.jobs.empty()) return 0;
+  const double last_arrival_s = workload.jobs.back().arrival_s;
+  double sum_s = 0;
+  for (const auto& job : workload.jobs)
+    if (job.job_class == JobClass::kBestEffort)
+      sum_s += std::min(job.run_s, last_arrival_s - job.arrival_s) * job.need_milli / kWholeUnit;
+  return std::min<double>(workload.units, sum_s / std::max(last_arrival_s, 1e-9));
+}
+
 }  // namespace
 
 TimedBound bound_of(const TimedWorkload& workload) {
-  TimedBound bound{.best_effort_mean_s = best_effort_least_s(workload)};
+  TimedBound bound{.best_effort_mean_s = best_effort_least_s(workload),
+                   .best_effort_units = best_effort_most_units(workload)};
   auto promises = promises_of(workload);
   bound.asked = static_cast<uint32_t>(promises.size());
   std::erase_if(promises, [](const Asked& job) { return !job.can_be_kept_alone(); });

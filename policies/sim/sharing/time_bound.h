@@ -9,6 +9,7 @@ struct TimedBound {
   uint32_t asked = 0;             // promises
   uint32_t kept = 0;              // at most
   double best_effort_mean_s = 0;  // from arrival to end, at least, if all end
+  double best_effort_units = 0;   // TimedRun's, at most
 };
 
 // Of all that hinders jobs only this is left: none runs faster than alone on a unit, and those that

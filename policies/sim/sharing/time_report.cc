@@ -35,6 +35,7 @@ ordered_json policy_json(const std::string& jobs, const std::string& policy,
       {"promises_made_on_trial",
        mean([](const TimedRun& r) { return r.made_on_trial / std::max(1.0, double(r.asked)); })},
       {"promises_kept_of_asked", mean([](const TimedRun& r) { return part(r.kept, r.asked); })},
+      {"not_ended", mean([](const TimedRun& r) { return r.not_ended; })},
       {"best_effort_throughput_units", mean([](const TimedRun& r) { return r.best_effort_units; })},
       {"best_effort_completion_s", mean([](const TimedRun& r) { return r.best_effort_mean_s; })},
       {"used", mean([](const TimedRun& r) { return r.used; })},
@@ -49,16 +50,18 @@ ordered_json policy_json(const std::string& jobs, const std::string& policy,
 // Of all policies that are asked for the promises that this one is asked for.
 ordered_json bound_json(std::string_view name, std::string_view policy, std::string_view holds_for,
                         const TimedSuite& suite, const JobSource* source) {
-  double kept = 0, best_effort_s = 0;
+  double kept = 0, best_effort_s = 0, best_effort_units = 0;
   for (uint32_t i = 0; i < suite.seeds; ++i) {
     const auto bound = bound_of(workload_for(policy, suite.first_seed + i, suite.settings, source));
     kept += part(bound.kept, bound.asked);
     best_effort_s += bound.best_effort_mean_s;
+    best_effort_units += bound.best_effort_units;
   }
   return {{"jobs", source ? source->name : kDrawn},
           {"policy", name},
           {"holds_for", holds_for},
           {"promises_kept_of_asked", kept / suite.seeds},
+          {"best_effort_throughput_units", best_effort_units / suite.seeds},
           {"best_effort_completion_s", best_effort_s / suite.seeds}};
 }
 

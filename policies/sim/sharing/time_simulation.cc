@@ -33,23 +33,24 @@ class Simulation {
         rules_(rules),
         running_(workload, thought.retained, rules.seen_after_s, rules.checkpoint_s),
         looks_(workload.units, rules.period_s, rules.period_part),
-        trials_(policy, rules.pace_noise, workload.jobs.size()) {
+        trials_(policy, rules.pace_noise, derived_seed(workload.seed, "paces of trials")) {
     if (thought.learns)
-      paces_.emplace(*thought.learns, rules.period_s, rules.pace_noise, workload.jobs.size());
+      paces_.emplace(*thought.learns, rules.period_s, rules.pace_noise,
+                     derived_seed(workload.seed, "paces beside others"));
   }
 
   TimedRun run() {
     if (workload_.jobs.empty()) return {};
     const std::span<const TimedJob> jobs(workload_.jobs);
     size_t next = 0;
-    const double last_arrival_s = jobs.back().arrival_s;
+    last_arrival_s_ = jobs.back().arrival_s;
     while (next < jobs.size() || !running_.all().empty() || !queue_.empty()) {
       double until_s = looks_.next_s();
       if (next < jobs.size()) until_s = std::min(until_s, jobs[next].arrival_s);
       until_s = std::min(until_s, running_.next_end_s(now_s_));
-      if (until_s >= kNoPromise) break;  // nobody runs, and who waits starts nowhere
+      if (until_s >= kNoPromise) break;
       // After a quiet time a look is due at once, since long ago.
-      advance(std::max(until_s, now_s_), last_arrival_s);
+      advance(std::max(until_s, now_s_));
       bool changed = end_done();
       while (next < jobs.size() && jobs[next].arrival_s <= now_s_) {
         const size_t first = next++;
@@ -59,14 +60,16 @@ class Simulation {
       }
       if (looks_.is_time(now_s_)) changed = adjust() || changed;
       if (changed) start();
+      // Who waits starts nowhere, and no promise that others may start after ends any more.
+      if (next == jobs.size() && running_.all().empty() && most_urgent_s() >= kNoPromise) break;
     }
-    return result(last_arrival_s);
+    return result();
   }
 
  private:
-  void advance(double until_s, double last_arrival_s) {
+  void advance(double until_s) {
     const double counted_s =
-        std::max(0.0, std::min(until_s, last_arrival_s) - std::min(now_s_, last_arrival_s));
+        std::max(0.0, std::min(until_s, last_arrival_s_) - std::min(now_s_, last_arrival_s_));
     running_.advance(until_s - now_s_, counted_s, time_);
     now_s_ = until_s;
   }
@@ -136,7 +139,8 @@ class Simulation {
   // Each of them, after those before it.
   bool is_admitted(const std::vector<Waiting>& parts) {
     std::vector<WaitingJob> ahead;
-    for (const auto& other : queue_) ahead.push_back(as_waiting(other));
+    for (const auto& other : queue_)
+      if (rank(other) == 0) ahead.push_back(as_waiting(other));
     for (const auto& part : parts) {
       const auto job = as_waiting(part);
       if (!policy_.admit(nodes(), ahead, job).admitted) return false;
@@ -216,10 +220,12 @@ class Simulation {
     if (found == nullptr) return;
     const Running running = *found;
     const double left_s = std::min(running.job->run_s, running.left_s + rules_.checkpoint_s);
-    result_.lost_s += left_s - running.left_s;
+    const double lost_s = left_s - running.left_s;
+    result_.lost_s += lost_s;
+    if (running.job->job_class == JobClass::kBestEffort && now_s_ <= last_arrival_s_)
+      time_.best_effort -= lost_s * running.job->need_milli / kWholeUnit;
     ++result_.preemptions;
-    const double thought_left_s =
-        running_.thought_left_s(running, now_s_) + left_s - running.left_s;
+    const double thought_left_s = running_.thought_left_s(running, now_s_) + lost_s;
     queue_.push_front({running.job, left_s, running.promise_end_s,
                        running_.has_shown(running, now_s_), thought_left_s, running.on_trial});
     leave(running);
@@ -252,10 +258,10 @@ class Simulation {
     return looks_.ended(now_s_, most_urgent_s()) || changed;
   }
 
-  // As a coordinator looks through its queue: who has a promise comes first.
-  static int rank(const Waiting& waiting) {
+  // As a coordinator looks through its queue: who has a promise whose time is not over comes first.
+  int rank(const Waiting& waiting) const {
     if (waiting.job->job_class == JobClass::kBestEffort) return 2;
-    return waiting.promise_end_s < kNoPromise ? 0 : 1;
+    return waiting.promise_end_s < kNoPromise && waiting.promise_end_s > now_s_ ? 0 : 1;
   }
 
   // The least that is left of a promise to somebody who waits.
@@ -268,15 +274,16 @@ class Simulation {
   }
 
   void start() {
-    constexpr size_t kMostLookedAt = 64;  // of a rank, for the same types of unit
+    constexpr size_t kMostLeft = 64;  // of a rank, for the same types of unit: others wait unseen
     std::stable_sort(queue_.begin(), queue_.end(),
-                     [](const auto& a, const auto& b) { return rank(a) < rank(b); });
-    std::map<std::pair<int, uint64_t>, size_t> looked_at;
+                     [this](const auto& a, const auto& b) { return rank(a) < rank(b); });
+    std::map<std::pair<int, uint64_t>, size_t> left;
     auto now = nodes();
     const bool promise_waits = this->promise_waits();
     PromisesAhead ahead(policy_);
     for (size_t i = 0; i < queue_.size();) {
-      if (++looked_at[{rank(queue_[i]), queue_[i].job->types}] > kMostLookedAt) {
+      auto& left_alike = left[{rank(queue_[i]), queue_[i].job->types}];
+      if (left_alike == kMostLeft) {
         ++i;
         continue;
       }
@@ -287,6 +294,7 @@ class Simulation {
       const auto start = start_that_keeps(ahead, now, job);
       if (!start) {
         ahead.waits(job, job.is_promised() && !waiting.on_trial);
+        ++left_alike;
         ++i;
         continue;
       }
@@ -325,9 +333,10 @@ class Simulation {
     return job;
   }
 
-  TimedRun result(double last_arrival_s) {
-    const double counted_s = std::max(last_arrival_s, 1e-9);  // all may come at once
+  TimedRun result() {
+    const double counted_s = std::max(last_arrival_s_, 1e-9);  // all may come at once
     result_.makespan_s = now_s_;
+    result_.not_ended = static_cast<uint32_t>(parts_left_.size());
     result_.best_effort_mean_s = best_effort_sum_s_ / std::max<uint32_t>(1, best_effort_);
     result_.best_effort_units = time_.best_effort / counted_s;
     result_.used = time_.used / (counted_s * workload_.units);
@@ -339,7 +348,7 @@ class Simulation {
   const TimedWorkload& workload_;
   SharePolicy& policy_;
   const TimedRules& rules_;
-  double now_s_ = 0;
+  double now_s_ = 0, last_arrival_s_ = 0;
   RunningJobs running_;
   UnitLooks looks_;
   std::optional<PaceLearning> paces_;

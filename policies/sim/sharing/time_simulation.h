@@ -14,8 +14,10 @@ namespace tierpilot::sharing {
 struct TimedRun {
   uint32_t asked = 0, made = 0, kept = 0;  // promises
   uint32_t made_on_trial = 0;              // of those made
-  double best_effort_mean_s = 0;           // from arrival to end
-  double best_effort_units = 0;            // that worked on average until the last arrival
+  uint32_t not_ended = 0;                  // jobs that wait when nothing else happens
+  double best_effort_mean_s = 0;           // from arrival to end, of those that ended
+  // That worked on average until the last arrival, without what was done again.
+  double best_effort_units = 0;
   double makespan_s = 0;
   double used = 0;   // of the units' time until the last arrival
   double given = 0;  // likewise; what is not used was given for nothing

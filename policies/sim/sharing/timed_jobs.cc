@@ -16,6 +16,7 @@ TimedWorkload generate_timed(uint64_t seed, const TimedSettings& settings) {
   SeededRandom random(derived_seed(seed, "shares in time"));
   TimedWorkload workload;
   workload.units = settings.units;
+  workload.seed = seed;
   draw_pairs(random, settings, workload);
   double work_s = 0;
   for (uint64_t id = 1; id <= settings.jobs; ++id) {

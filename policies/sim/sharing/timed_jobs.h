@@ -44,6 +44,7 @@ struct TimedWorkload {
   std::vector<TimedJob> jobs{};    // by arrival
   // What a model keeps of its speed beside another one, as it is and as it is predicted.
   std::vector<double> retained{}, retained_predicted{};  // kModels x kModels
+  uint64_t seed = 0;                                     // of what is measured wrongly in a run
 };
 
 struct TimedSettings {

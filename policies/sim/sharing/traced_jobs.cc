@@ -91,6 +91,7 @@ TimedWorkload timed_workload(const JobSource& source, uint64_t seed,
                              const TimedSettings& settings) {
   SeededRandom random(derived_seed(seed, "traced shares in time"));
   TimedWorkload workload;
+  workload.seed = seed;
   draw_pairs(random, settings, workload);
   for (const auto& from : draw_jobs(random, source, drawn_jobs(source, settings)))
     add_parts(make_job(random, from, settings), from.units, workload.jobs);

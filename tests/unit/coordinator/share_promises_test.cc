@@ -254,15 +254,39 @@ TEST_F(SharePromisesTest, NoneIsMadeBeyondATimeLimit) {
   EXPECT_TRUE(submit({spec}));
 }
 
+// Nobody knows how long the one that waits takes, but it begins after whoever has a promise.
+TEST_F(SharePromisesTest, WhoWaitsWithoutOneDoesNotStandInTheWay) {
+  accept(promised("first", 1000, 20, 60));
+  pump();
+  const auto waits = accept(sensitive("waits", 1000)),
+             asks = accept(promised("asks", 1000, 20, 90));
+  pump();
+  ASSERT_TRUE(exit("n1", {1, 1}, success()));
+  pump();
+  EXPECT_EQ(task(waits).state, TaskState::kQueued);
+  EXPECT_EQ(task(asks).state, TaskState::kRunning) << task(asks).reason;
+}
+
+TEST_F(SharePromisesTest, ABrokenOneDoesNotGoBeforeOneThatCanBeKept) {
+  const auto broken = accept(promised("broken", 1000, 20, 60));
+  state_->registry.set_order("n1", {NodeOrder::Kind::kCordoned});
+  pass(100);
+  state_->registry.set_order("n1", {NodeOrder::Kind::kNone});
+  const auto asks = accept(promised("asks", 1000, 20, 60));
+  pump();
+  EXPECT_EQ(task(broken).state, TaskState::kQueued);
+  EXPECT_EQ(task(asks).state, TaskState::kRunning) << task(asks).reason;
+}
+
 TEST_F(SharePromisesTest, BesideManyThatWaitNoneIsMade) {
-  auto sensitive = shared("", 1000);
-  sensitive.share.latency_sensitive = true;
-  ASSERT_TRUE(submit(std::vector<TaskSpec>(129, sensitive))) << "without promises";
+  ASSERT_TRUE(submit(std::vector<TaskSpec>(129, sensitive("", 1000)))) << "without promises";
+  const auto some = std::vector<TaskSpec>(65, promised("", 1000, 1, 10'000'000));
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(submit(some));
   EXPECT_THAT(refusal(promised("p", 1000, 1, 1000)), HasSubstr("while more than 128 wait"));
   EXPECT_TRUE(submit({shared("b", 300)}));
   const auto too_many = submit(std::vector<TaskSpec>(200, promised("", 1000, 1, 10'000'000)));
   ASSERT_FALSE(too_many);
-  EXPECT_THAT(too_many.error().message, HasSubstr("200 latency-sensitive tasks"));
+  EXPECT_THAT(too_many.error().message, HasSubstr("200 tasks with promises"));
 }
 
 TEST_F(SharePromisesTest, APromiseIsDueWhenItWasWhoeverSetsTheClock) {

@@ -93,6 +93,19 @@ TEST(TimeBound, NothingAskedIsNothingKept) {
   EXPECT_NEAR(bound.best_effort_mean_s, 70, 0.01);
 }
 
+TEST(TimeBound, BestEffortWorkIsThatOfWhoRunsAtOnceAndNoMoreThanUnitsDo) {
+  TimedJob early, late;
+  early.need_milli = 500;
+  early.run_s = 40;
+  late.need_milli = 1000;
+  late.run_s = late.arrival_s = 100;
+  EXPECT_NEAR(bound_of(on_units(2, {early, late})).best_effort_units, 0.2, 1e-9);
+  early.run_s = 400;
+  std::vector<TimedJob> many(6, early);
+  many.push_back(late);
+  EXPECT_NEAR(bound_of(on_units(2, many)).best_effort_units, 2, 1e-9);
+}
+
 // One unit and jobs that fill it: by Dertouzos some can all be done in time exactly if between each
 // arrival and each end no more is to be done of those that come and end there.
 bool can_all_be_kept(const std::vector<TimedJob>& jobs) {
@@ -154,6 +167,7 @@ TEST(TimeBound, NoPolicyIsBetter) {
         ASSERT_EQ(run->asked, bound.asked);
         ASSERT_LE(run->kept, bound.kept) << policy << ", seed " << seed;
         ASSERT_GE(run->best_effort_mean_s, bound.best_effort_mean_s) << policy;
+        ASSERT_LE(run->best_effort_units, bound.best_effort_units * (1 + 1e-6)) << policy;
         ++runs;
         less_than_asked += bound.kept < bound.asked ? 1 : 0;
       }

@@ -75,6 +75,60 @@ TEST(TimeSimulation, APromiseIsKeptInThePlaceOfABestEffortJob) {
   EXPECT_EQ(whole.kept, 0u);
 }
 
+// Of its 1,000 s it does 10 twice.
+TEST(TimeSimulation, WhatIsDoneAgainIsNoMoreWork) {
+  auto promised = job(2, 10, kSensitive, 1000, 100);
+  promised.promise_s = 120;
+  const auto done = run("share", workload(1, {job(1, 0, kBestEffort, 1000, 1000), promised,
+                                              job(3, 2000, kBestEffort, 100, 10)}));
+  EXPECT_EQ(done.preemptions, 1u);
+  EXPECT_NEAR(done.lost_s, 10, 0.1);
+  EXPECT_NEAR(done.best_effort_units * 2000, 1000, 1);
+}
+
+// The first one takes ten times as long as was predicted, so that the second one cannot begin in
+// time; then nobody else's promise suffers for it.
+TEST(TimeSimulation, ABrokenPromiseDoesNotGoBeforeOneThatCanBeKept) {
+  auto slow = job(1, 0, kSensitive, 1000, 1000), broken = job(2, 1, kSensitive, 1000, 100);
+  slow.predicted.run_s = slow.predicted.run_upper_s = 100;
+  broken.promise_s = 300;
+  auto late = job(3, 900, kSensitive, 1000, 100);
+  late.promise_s = 250;
+  const auto done = run("share", workload(1, {slow, broken, late}));
+  EXPECT_EQ(done.made, 2u);
+  EXPECT_EQ(done.kept, 1u);
+}
+
+// Nobody needs more than the twentieth part of a unit.
+TEST(TimeSimulation, AsManyStartAtOnceAsThereIsRoomFor) {
+  std::vector<TimedJob> jobs;
+  for (uint64_t id = 1; id <= 100; ++id) jobs.push_back(job(id, 0, kBestEffort, 50, 100));
+  EXPECT_NEAR(run("share", workload(5, jobs)).best_effort_mean_s, 100, 1);
+}
+
+TEST(TimeSimulation, WhoNeverRunsIsCounted) {
+  auto jobs = workload(1, {job(1, 0, kBestEffort, 300, 100), job(2, 0, kBestEffort, 300, 100)});
+  jobs.jobs[0].types = 0;
+  const auto done = run("share", jobs);
+  EXPECT_EQ(done.not_ended, 1u);
+  EXPECT_NEAR(done.best_effort_mean_s, 100, 1);
+  EXPECT_EQ(run("share", workload(1, {jobs.jobs[1]})).not_ended, 0u);
+}
+
+// The same jobs, whose paces are measured otherwise.
+TEST(TimeSimulation, EachSeedHasErrorsOfItsOwn) {
+  const TimedSettings small{.units = 6, .jobs = 200};
+  const auto run_with = [&](uint64_t seed) {
+    auto jobs = generate_timed(3, small);
+    jobs.seed = seed;
+    auto policy = make_share_policy("share", {});
+    return simulate_timed(jobs, **policy, {.trials = true, .pace_noise = 0.5}).best_effort_mean_s;
+  };
+  EXPECT_EQ(run_with(3), run_with(3));
+  EXPECT_NE(run_with(3), run_with(4));
+  EXPECT_NE(generate_timed(3, small).seed, generate_timed(4, small).seed);
+}
+
 TEST(TimeSimulation, WhatCannotBeKeptIsNotPromised) {
   auto promised = job(1, 0, kSensitive, 900, 100);
   promised.promise_s = 50;
