@@ -65,35 +65,19 @@ bool Stored::same_memory() const {
   return storage_.data() == key_.data && static_cast<int64_t>(storage_.nbytes()) == bytes_;
 }
 
-void Stored::check() {
-  if ((!left_ || !quiet_) && counter_.current_version() != key_.version)
-    spoiled_ = counter_.current_version();
-  if (spoiled_) check_version(key_.version, *spoiled_);
-  if (!handed_out_) return;
-  const auto changes = counter_.current_version() - *handed_out_ + back_.current_version();
-  check_version(key_.version, key_.version + changes);
+void Stored::check() const {
+  check_version(key_.version, counter_.current_version());
 }
 
 c10::Storage Stored::let_go() {
-  if (!std::exchange(left_, true)) {
-    quiet_ = std::this_thread::get_id() == thread_;  // operators count a change behind it
-    const auto now = counter_.current_version();
-    if (now != key_.version) spoiled_ = now;
-    weak_ = storage_.getWeakStorageImpl();
-  }
+  if (!weak_) weak_ = storage_.getWeakStorageImpl();
   return std::exchange(storage_, {});
 }
 
-void Stored::come_back(c10::Storage storage) {
-  handed_out_.reset();
-  back_ = storage ? c10::VariableVersion(0) : c10::VariableVersion();
-  storage_ = std::move(storage);
-}
-
-at::Tensor Stored::tensor(const std::optional<Layout>& layout) {
+// Who changes it is counted as who changes the one that was saved.
+at::Tensor Stored::tensor(const std::optional<Layout>& layout) const {
   auto made = (layout ? *layout : layout_).in(storage_);
-  made.unsafeGetTensorImpl()->set_version_counter(came_back() ? back_ : counter_);
-  if (came_back() && !handed_out_) handed_out_ = counter_.current_version();
+  made.unsafeGetTensorImpl()->set_version_counter(counter_);
   return made;
 }
 

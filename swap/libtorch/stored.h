@@ -7,7 +7,7 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
-#include <thread>
+#include <utility>
 
 #include "swap/tierpilot_swap.h"
 
@@ -47,19 +47,19 @@ class Stored {
   bool here() const { return static_cast<bool>(storage_); }
   // Its storage has left, and the program holds it all the same.
   bool held() const { return !here() && weak_ && !weak_->expired(); }
-  bool came_back() const { return here() && left_; }
+  bool came_back() const { return here() && weak_; }
   // here(): whether the storage still has the memory that was saved, and so a copy counts.
   bool same_memory() const;
-  // Throws where it was changed in place before its copy was complete, as far as that is known, or
-  // since it came back by whoever got it first.
-  void check();
+  // Throws where it, or what was handed out of it, was changed in place: as autograd does, wherever
+  // it is.
+  void check() const;
   // The copy is complete. The memory is free once what is returned is, which is not to be under a
   // lock: whoever frees it may run anything.
   [[nodiscard]] c10::Storage let_go();
   // It comes back into this; none: it is away again.
-  void come_back(c10::Storage storage);
+  void come_back(c10::Storage storage) { storage_ = std::move(storage); }
   // here(): a tensor in it; without a layout as the first one lay.
-  at::Tensor tensor(const std::optional<Layout>& layout);
+  at::Tensor tensor(const std::optional<Layout>& layout) const;
 
   tierpilot_swap_id id = 0;        // 0: not in the pool, and so here
   size_t handles = 0, unused = 0;  // that autograd has, and those that it has not asked for
@@ -68,19 +68,9 @@ class Stored {
   const c10::VariableVersion counter_;  // keeps its address
   const Key key_;
   const int64_t bytes_;
-  const Layout layout_;   // of the first tensor
-  c10::Storage storage_;  // none: it is away
-  bool left_ = false;     // once at least
-  // Whoever saved it let go of it, and so was changing nothing: what changes it later comes after
-  // its copy. Of another thread that is not known.
-  bool quiet_ = true;
-  const std::thread::id thread_ = std::this_thread::get_id();  // that saved it
-  std::optional<c10::weak_intrusive_ptr<c10::StorageImpl>> weak_;
-  // Of what came back: the counter of all tensors in it, and at which version the first one's was
-  // when one was handed out. Changes of those count with the one or, in libtorch 1.13, the other.
-  c10::VariableVersion back_;
-  std::optional<uint32_t> handed_out_;
-  std::optional<uint32_t> spoiled_;  // the version that it was changed to too early
+  const Layout layout_;                                            // of the first tensor
+  c10::Storage storage_;                                           // none: it is away
+  std::optional<c10::weak_intrusive_ptr<c10::StorageImpl>> weak_;  // once it has left
 };
 
 }  // namespace tierpilot::swap::libtorch

@@ -12,8 +12,7 @@
 // Scope may stand around one forward pass or around all of a training: scopes with equal settings
 // share one pool and what was learned, until the process ends. The innermost one counts.
 //
-// A saved tensor that was changed in place before it left raises autograd's error; later it counts
-// as it was saved. Changes behind autograd's back, through `.data` or another name of the memory,
+// A saved tensor that was changed in place raises autograd's error, wherever it is. Changes behind autograd's back, through `.data` or another name of the memory,
 // count until a tensor leaves, and are in what is saved after them. A parameter that gets other
 // data (`set_data`) counts with these, any other tensor as it was saved. Memory that is not
 // torch's own (from_blob) stays. Freeing or replacing the memory of a saved storage

@@ -10,6 +10,7 @@ from .storages import Layout, Weak
 # Smaller ones are many and hold little; what all of them hold is not worth a hook's time.
 LEAST_BYTES = 64 << 10
 _Tensor, _strided = torch.Tensor, torch.strided
+_nothing = torch.empty(0)
 
 
 def _modified(saved, now):
@@ -38,21 +39,14 @@ class Untouched:
 class Counter:
     """That of the versions of a tensor (`root`) and its views; others may have counters of their own in the same storage."""
 
-    spoiled = None  # the version that it went to before the copy was complete
-
     def __init__(self, root, tensor):
         self.root = weakref.ref(root)
         self.witness = tensor.detach()  # shares the counter
         self.version = tensor._version
 
-    def look(self):
-        if self.witness is not None and self.witness._version != self.version:
-            self.spoiled = self.witness._version
-
     def check(self):
-        self.look()
-        if self.spoiled is not None:
-            raise _modified(self.version, self.spoiled)
+        if self.witness._version != self.version:
+            raise _modified(self.version, self.witness._version)
 
 
 class Stored(Counter):
@@ -84,12 +78,11 @@ class Stored(Counter):
         return None
 
     def let_go(self):
-        if self.witness is not None:
-            self.layout = Layout(self.witness)
+        if self.layout is None:
             self.weak = Weak(self.storage)
-            for counter in (self, *self.others):
-                counter.look()
-                counter.witness = None
+            self.layout = Layout(self.witness)
+        for counter in (self, *self.others):
+            counter.witness.data = _nothing  # which keeps the counter
         self.storage = None
 
     def end(self, swap):
@@ -106,7 +99,7 @@ class Stored(Counter):
 
     def moved(self):
         """Its memory was replaced (shared, resized): what was copied since is somebody else's."""
-        return self.handles > 0 and self.witness is not None and self.storage.data_ptr() != self.address
+        return self.handles > 0 and self.layout is None and self.storage.data_ptr() != self.address
 
 
 class Dropped:
@@ -149,9 +142,12 @@ class Handle(Finite):
 
     def tensor(self):
         stored = self.stored
-        if self.layout is None and stored.witness is not None:
+        if self.layout is None and stored.layout is None:
             return stored.witness
-        return (self.layout or stored.layout).tensor(stored.storage)
+        # Who changes it is counted as who changes the one that was saved.
+        tensor = (self.counter or stored).witness.detach()
+        tensor.data = (self.layout or stored.layout).tensor(stored.storage)
+        return tensor
 
 
 def used_handle(ended):

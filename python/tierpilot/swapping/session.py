@@ -242,7 +242,7 @@ class Swap(Book):
         if type(handle) is not self.used_handle:
             handle.__class__ = self.used_handle
             stored.unused -= 1
-        if stored.unused == 0 and stored.witness is None:
+        if stored.unused == 0 and stored.layout is not None:
             self._core.release(stored.number)
             stored.storage = None
 

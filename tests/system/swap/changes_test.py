@@ -5,9 +5,23 @@ import threading
 import time
 import unittest
 
-from scene import BIG, Case, Swap, data, net, train, used
+from scene import BIG, Case, Swap, data, let_leave, net, train, used
 
 import torch  # after scene, which skips without it
+
+
+class Spoiling(torch.autograd.Function):
+    """Changes in its backward pass what it saved."""
+
+    @staticmethod
+    def forward(context, x):
+        context.save_for_backward(x)
+        return x.clone()
+
+    @staticmethod
+    def backward(context, gradient):
+        context.saved_tensors[0].add_(1)
+        return gradient
 
 
 class Changes(Case):
@@ -15,20 +29,49 @@ class Changes(Case):
         for policy in ("none", "swap-all"):
             with self.subTest(policy=policy):
                 x = torch.randn(256, 512, requires_grad=True)
-                with Swap(BIG, policy, "memory=64MiB") as swap:
+                swap = Swap(BIG, policy, "memory=64MiB")
+                with swap:
                     made = x * 1
                     y = made.exp()
                     z = (made * y).sum()
-                    expected = torch.autograd.grad((x * x.exp()).sum(), x)[0]
+                if policy == "swap-all":
+                    let_leave(swap)
+                expected = torch.autograd.grad((x * x.exp()).sum(), x)[0]
+                self.assertTrue(torch.allclose(torch.autograd.grad(z, x, retain_graph=True)[0], expected))
+                with torch.no_grad():
                     y.add_(1)
-                    try:
-                        got = torch.autograd.grad(z, x)[0]
-                    except RuntimeError as error:
-                        self.assertIn("inplace operation", str(error))
-                    else:  # it had left before the change
-                        self.assertEqual(policy, "swap-all")
-                        self.assertGreater(swap.statistics()["copies_out"], 0)
-                        self.assertTrue(torch.allclose(got, expected))
+                for _ in range(2):
+                    with self.assertRaisesRegex(RuntimeError, "inplace operation"):
+                        torch.autograd.grad(z, x, retain_graph=True)
+
+    def test_what_is_changed_after_another_thread_let_it_leave(self):
+        swap = Swap(BIG, "swap-all", "memory=64MiB")
+        x = torch.randn(256, 512, requires_grad=True)
+        with swap:
+            y = x.exp()
+            z = y.sum()
+        other = threading.Thread(target=let_leave, args=(swap,))
+        other.start()
+        other.join()
+        y.add_(1)
+        with self.assertRaisesRegex(RuntimeError, "inplace operation"):
+            z.backward()
+
+    def test_a_backward_pass_that_changes_what_another_waits_for(self):
+        for policy in ("none", "swap-all"):
+            for view in (False, True):
+                with self.subTest(policy=policy, view=view):
+                    swap = Swap(BIG, policy, "memory=64MiB")
+                    p, w = (torch.randn(256, 512, requires_grad=True) for _ in range(2))
+                    with swap:
+                        x = p * 1
+                        loss = (x * w).sum() + Spoiling.apply(x.view(-1) if view else x).sum()
+                    del x
+                    if policy == "swap-all":
+                        let_leave(swap)
+                    with self.assertRaisesRegex(RuntimeError, "inplace operation"):
+                        loss.backward()
+                    self.assertEqual(swap.statistics()["copies_in"] > 0, policy == "swap-all")
 
     def test_one_tensor_in_a_graph_that_ended_while_it_left_and_in_another(self):
         swap = Swap(BIG, "swap-all", "memory=256MiB")

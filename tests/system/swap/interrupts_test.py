@@ -46,6 +46,7 @@ class Interrupts(Case):
                 if isinstance(error, RuntimeError) and not str(error).startswith("KeyboardInterrupt"):
                     raise
                 self.seen += 1
+                torch.set_grad_enabled(True)  # where it came as no_grad ended, PyTorch leaves them disabled
         return lost
 
     def measure(self, work):

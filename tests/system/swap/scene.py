@@ -3,6 +3,7 @@ of the Python module, libtierpilot-swap, tierpilot-swap. Skips (77) without PyTo
 import gc
 import os
 import sys
+import time
 import unittest
 
 MODULES, LIBRARY, PROGRAM = sys.argv[1:4]
@@ -87,6 +88,13 @@ def used(swap):
     gc.collect()
     swap._reap()
     return sum(tier["used_bytes"] for tier in swap.tiers())
+
+
+def let_leave(swap):
+    """Returns when all that was saved so far has left; of swap-all, where nothing has ended before its copy began."""
+    while swap.statistics()["copies_out"] < swap.statistics()["saves"]:
+        time.sleep(0.001)
+    swap._reap()
 
 
 class Case(unittest.TestCase):
