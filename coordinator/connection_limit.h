@@ -17,4 +17,9 @@ inline size_t affordable_connections(size_t wanted, size_t listeners, uint64_t d
   return std::min<size_t>(wanted, std::max<uint64_t>(left / std::max<size_t>(listeners, 1), 1));
 }
 
+// How many of those one user or node may have: others find room beside it, whatever it does.
+inline size_t connections_of_one(size_t all) {
+  return std::max<size_t>(all - all / 4, 1);
+}
+
 }  // namespace tierpilot

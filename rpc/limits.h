@@ -15,6 +15,8 @@ struct RpcLimits {
   // Pointers below pointers. Four levels are taken by the RPC protocol itself.
   int nesting_limit = 16;
   size_t max_connections = 256;
+  // Of them, one peer's by its name.
+  size_t max_connections_of_peer = SIZE_MAX;
   // Where so many are open, the one that has been idle longest makes room for the next, if for as
   // long as this; 0: none does. Idle: all calls are answered, in both directions.
   int64_t spare_idle_ms = 0;

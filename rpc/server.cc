@@ -50,7 +50,8 @@ struct RpcServer::Impl final : kj::TaskSet::ErrorHandler {
     for (int i = 0; i < kAcceptsPerTurn; ++i) {
       UniqueFd fd(::accept4(socket.fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!fd) return accept_failed(errno);
-      if (sessions.size() + handshakes >= limits.max_connections && !spare_one()) {
+      if (sessions.size() + handshakes >= limits.max_connections &&
+          !spare_one([](const Session&) { return true; })) {
         reject_peer(fmt::format("refused: {} connections are open", limits.max_connections));
         continue;
       }
@@ -62,22 +63,38 @@ struct RpcServer::Impl final : kj::TaskSet::ErrorHandler {
     }
   }
 
-  // Closes the connection that has been idle longest.
-  bool spare_one() {
+  // Closes the connection that has been idle longest, of those that may be.
+  template <class Filter>
+  bool spare_one(const Filter& may_be) {
     if (limits.spare_idle_ms <= 0) return false;
     int64_t longest_ns = system_clock().boot_ns() - limits.spare_idle_ms * 1'000'000;
     auto spare = sessions.end();
     for (auto it = sessions.begin(); it != sessions.end(); ++it) {
       const auto since_ns = it->second->idle_since_ns();
-      if (!since_ns || *since_ns > longest_ns) continue;
+      if (!since_ns || *since_ns > longest_ns || !may_be(*it->second)) continue;
       longest_ns = *since_ns;
       spare = it;
     }
     if (spare == sessions.end()) return false;
     warn(fmt::format("{} connections are open: the one that was idle longest, {}, is closed",
-                     limits.max_connections, describe(spare->second->peer())));
-    sessions.erase(spare);
+                     sessions.size(), describe(spare->second->peer())));
+    end(spare->first);
     return true;
+  }
+
+  void end(uint64_t id) {
+    const auto found = sessions.find(id);
+    if (found == sessions.end()) return;
+    const auto count = connections_of.find(found->second->peer().name);
+    if (--count->second == 0) connections_of.erase(count);
+    sessions.erase(found);
+  }
+
+  // Whoever has many must leave some to the others.
+  bool has_room_for(const std::string& peer) {
+    const auto count = connections_of.find(peer);
+    return count == connections_of.end() || count->second < limits.max_connections_of_peer ||
+           spare_one([&](const Session& session) { return session.peer().name == peer; });
   }
 
   void accept_failed(int error) {
@@ -89,15 +106,19 @@ struct RpcServer::Impl final : kj::TaskSet::ErrorHandler {
   }
 
   void start(Channel channel) {
-    const std::string name = describe(channel.peer);
+    const std::string name = describe(channel.peer), peer = channel.peer.name;
+    if (!has_room_for(peer))
+      return reject_peer(
+          fmt::format("{} refused: it has {} connections", name, limits.max_connections_of_peer));
     const uint64_t id = next_id++;
     channel.stream->unsent()->count_in(unsent);
     auto exported = make_bootstrap(channel);
     auto session = std::make_unique<Session>(
         loop, kj::mv(channel), limits, capnp::rpc::twoparty::Side::SERVER, kj::mv(exported),
         [this, name](const Error& error) { failed(name, error); });
-    tasks.add(session->on_disconnect().then([this, id] { sessions.erase(id); }));
+    tasks.add(session->on_disconnect().then([this, id] { end(id); }));
     sessions.emplace(id, std::move(session));
+    ++connections_of[peer];
   }
 
   capnp::Capability::Client make_bootstrap(const Channel& channel) {
@@ -140,6 +161,7 @@ struct RpcServer::Impl final : kj::TaskSet::ErrorHandler {
   uint64_t next_id = 0;
   size_t handshakes = 0;
   const std::shared_ptr<Unsent> unsent = std::make_shared<Unsent>();
+  std::map<std::string, size_t> connections_of;  // by the peer's name
   std::map<uint64_t, std::unique_ptr<Session>> sessions;
   kj::TaskSet tasks{*this};
 };

@@ -167,6 +167,7 @@ void TrainingThread::wake_up(Place& place) {
     spdlog::error("{}", begun.error().message);
     return;
   }
+  if (!place.awake) place.failed = false;  // as it may have when it could not begin before
   place.awake = true;
   place.learner->copy_weights();
 }

@@ -44,6 +44,8 @@ class Core {
   // Calls `done` once, when the task has ended durably; at once, with no wait, when it has.
   [[nodiscard]] std::optional<EndWaits::Wait> when_ended(uint64_t task, std::function<void()> done);
   size_t waits() const { return waits_.size(); }
+  // Expires with it.
+  std::weak_ptr<const bool> lives() const { return lives_; }
   // What a running job said of itself.
   void reported(const Task& task, JobPoint report);
   // What may be told of a task, see told_task.h; kNotFound where there is none.
@@ -86,6 +88,7 @@ class Core {
   uint64_t last_roll_back_ = 0;
   int64_t version_interval_ns_ = 0;
   int64_t next_versions_ns_ = 0;
+  const std::shared_ptr<const bool> lives_ = std::make_shared<const bool>(true);  // ends first
 };
 
 }  // namespace tierpilot

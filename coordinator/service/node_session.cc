@@ -147,7 +147,8 @@ void NodeSession::apply(wire::NodeEvent::Reader event, const std::shared_ptr<Pro
     }
     case wire::NodeEvent::CHECKPOINTED: {
       const auto taken = event.getCheckpointed();
-      core_.checkpoints.measured(read_attempt(taken.getAttempt()), text(taken.getCheckpoint()),
+      core_.checkpoints.measured(ticket_.node, read_attempt(taken.getAttempt()),
+                                 text(taken.getCheckpoint()),
                                  {taken.getStallNs(), taken.getCopyNs()});
       break;
     }

@@ -17,9 +17,13 @@ class NodeSession final : public wire::NodeSession::Server {
         core_(core),
         cards_(cards),
         link_(std::move(link)),
-        ticket_(std::move(ticket)) {}
-  // The capability goes when the connection does.
-  ~NodeSession() noexcept(false) { core_.membership.disconnected(ticket_); }
+        ticket_(std::move(ticket)),
+        core_lives_(core.lives()) {}
+  // The capability goes when the connection does, or an update that waits for the disk: as the
+  // process ends, that is after the core.
+  ~NodeSession() noexcept(false) {
+    if (!core_lives_.expired()) core_.membership.disconnected(ticket_);
+  }
 
   kj::Promise<void> update(UpdateContext context) override;
   kj::Promise<void> describe(DescribeContext context) override;
@@ -36,6 +40,7 @@ class NodeSession final : public wire::NodeSession::Server {
   NodeCards& cards_;
   std::shared_ptr<RpcNodeLink> link_;
   Membership::Ticket ticket_;
+  const std::weak_ptr<const bool> core_lives_;
   uint64_t acknowledged_ = 0;  // highest sequence below which everything is on disk
 };
 

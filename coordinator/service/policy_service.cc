@@ -130,9 +130,10 @@ void PolicyService::write_learner(const PlacementModule& policy, PolicyShowConte
   out.setReplaySize(learner.replay_size);
   out.setReplayCapacity(learner.replay_capacity);
   out.setTrainingSteps(learner.training_steps);
-  write_figure(
-      learner.batches > 0 ? Figure{learner.loss, {}} : Figure{std::nullopt, "not trained yet"},
-      out.initLoss());
+  const auto none = learner.note.empty() ? "" : ": " + learner.note;
+  write_figure(learner.batches > 0 ? Figure{learner.loss, {}}
+                                   : Figure{std::nullopt, "not trained yet" + none},
+               out.initLoss());
   out.setWeightsVersion(learner.weights_version);
   out.setEpsilon(learner.epsilon);
   out.setPending(learner.pending);

@@ -51,12 +51,15 @@ bool is_uuid(std::string_view uuid) {
 TaskExit read_exit(wire::Exit::Reader in) {
   TaskExit exit;
   exit.code = in.getCode();
-  exit.reason = text(in.getReason());
+  // What a node may make the store keep for each task.
+  constexpr size_t kMostText = 4096;
+  constexpr unsigned kMostFigures = 64;
+  exit.reason = text(in.getReason()).substr(0, kMostText);
   const auto how = parse_task_end(text(in.getHow()));
   exit.how = how.value_or(TaskEnd::kUnknown);
   if (!how)
     exit.reason = fmt::format("it ended as '{}', which this coordinator does not know: {}",
-                              text(in.getHow()), exit.reason);
+                              text(in.getHow()).substr(0, kMostText), exit.reason);
   exit.cpu_user_ns = in.getCpuUserNs();
   exit.cpu_system_ns = in.getCpuSystemNs();
   exit.max_resident_bytes = in.getMaxResidentBytes();
@@ -66,14 +69,13 @@ TaskExit read_exit(wire::Exit::Reader in) {
   for (const auto replica : in.getWritten())
     exit.written.push_back({text(replica.getDataset()), replica.getVersion(), replica.getBytes(),
                             read_digest(replica.getDigest())});
-  exit.memory_tier = text(in.getMemoryTier());
+  exit.memory_tier = text(in.getMemoryTier()).substr(0, kMostText);
   exit.node_fault = in.getNodeFault();
   exit.ago_ms = in.getAgoMs();
-  // What a node may make the store keep for each task.
-  constexpr unsigned kMostFigures = 64;
   for (const auto figure : in.getMemory())
     if (exit.memory.size() < kMostFigures)
-      exit.memory.emplace_back(text(figure.getName()), read_figure(figure.getValue()));
+      exit.memory.emplace_back(text(figure.getName()).substr(0, kMostText),
+                               read_figure(figure.getValue()));
   return exit;
 }
 

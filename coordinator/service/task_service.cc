@@ -177,6 +177,7 @@ kj::Promise<void> TaskService::taskShow(TaskShowContext context) {
 }
 
 kj::Promise<void> TaskService::taskWait(TaskWaitContext context) {
+  context.allowCancellation();  // else it waits on where its client has gone
   caller_->allow_reading();
   const auto params = context.getParams();
   std::vector<uint64_t> ids;

@@ -64,6 +64,34 @@ TEST_F(Tls, GoodPairTalksAndKnowsEachOther) {
   }
 }
 
+TEST_F(Tls, WhoHasManyConnectionsLeavesRoomToOthers) {
+  limits_.max_connections = 4;
+  limits_.max_connections_of_peer = 2;
+  limits_.spare_idle_ms = 1;
+  serve(server_files_);
+  std::vector<decltype(connect(loop_, named("localhost"), client_files_))> busy;
+  std::vector<kj::Promise<void>> unanswered;
+  for (int i = 0; i < 2; ++i) {
+    busy.push_back(connect(loop_, named("localhost"), client_files_));
+    unanswered.push_back(echo_of(*busy.back()).neverRequest().send().ignoreResult());
+    EXPECT_EQ(echo(loop_, echo_of(*busy.back()), "x"), "x");
+  }
+  EXPECT_EQ(refusal(named("localhost"), client_files_).code, ErrorCode::kUnreachable);
+  const auto other_files = authority_.issue("node-8", kNames);
+  auto idle = connect(loop_, named("localhost"), other_files);
+  auto used = connect(loop_, named("localhost"), other_files);
+  EXPECT_EQ(echo(loop_, echo_of(*used), "x"), "x");
+  loop_.after_ms(20).wait(loop_.wait_scope());
+  auto next = connect(loop_, named("localhost"), other_files);
+  idle->on_disconnect().wait(loop_.wait_scope());  // its own makes room
+  EXPECT_EQ(echo(loop_, echo_of(*next), "x"), "x");
+  busy.pop_back();
+  unanswered.pop_back();
+  ASSERT_TRUE(server_->comes_true([](ServerThread& s) { return s.connections() == 3; }));
+  auto again = connect(loop_, named("localhost"), client_files_);
+  EXPECT_EQ(echo(loop_, echo_of(*again), "x"), "x");
+}
+
 TEST_F(Tls, LargePayloadsAndManyCalls) {
   serve(server_files_);
   auto connection = connect(loop_, named("localhost"), client_files_);

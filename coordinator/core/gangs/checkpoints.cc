@@ -14,6 +14,8 @@ namespace tierpilot {
 namespace {
 
 constexpr int64_t kLookNs = 1'000'000'000;
+constexpr size_t kMostCosts =
+    1024;                        // of a job that are remembered: its oldest checkpoints are gone
 constexpr uint32_t kCopies = 2;  // where there are as many nodes
 // Of a unit, also where none has failed yet: 419 interruptions of 16,384 GPUs in 54 days
 // (Grattafiori et al., "The Llama 3 Herd of Models", 2024).
@@ -36,6 +38,18 @@ const Task* speaker_of(const ClusterState& state, uint64_t id) {
   if (!task || !task->spec.is_gang()) return task;
   const auto& ranks = state.tasks.ranks_of(id);
   return ranks.empty() ? nullptr : state.tasks.find(ranks.front());
+}
+
+// Nodes tell of tries that were, and of the one that they run. After the restore of a backup there
+// may have been more.
+bool may_tell(const ClusterState& state, const Task& task, const CheckpointName& name,
+              const std::string& node) {
+  if (name.attempt != task.attempt) return name.attempt < task.attempt || state.adopting();
+  if (!task.spec.is_gang()) return task.node.empty() || task.node == node;
+  const auto& ranks = state.tasks.ranks_of(task.id);
+  return ranks.empty() || std::any_of(ranks.begin(), ranks.end(), [&](uint64_t rank) {
+           return state.tasks.find(rank)->node == node;
+         });
 }
 
 bool is_safe(const Catalog::Entry& entry) {
@@ -99,6 +113,7 @@ void Checkpoints::found(const std::string& node, const std::string& dataset,
       publishing_.contains(dataset))
     return;
   const auto* task = state_.tasks.find(name->task);
+  if (task && !may_tell(state_, *task, *name, node)) return;
   if (task && !is_ended(task->state)) {
     state_.gangs.saved(*name, state_.clock.boot_ns());
     Dataset made{.name = dataset,
@@ -172,15 +187,17 @@ double Checkpoints::failures_per_h(const Task& task) const {
   return sum;
 }
 
-void Checkpoints::measured(AttemptId attempt, const std::string& checkpoint,
-                           const CheckpointCost& cost) {
+void Checkpoints::measured(const std::string& node, AttemptId attempt,
+                           const std::string& checkpoint, const CheckpointCost& cost) {
   const auto name = parse_checkpoint_name(checkpoint);
   const auto* task = name ? state_.tasks.find(name->task) : nullptr;
   if (!task) return;
   const auto* speaker = speaker_of(state_, name->task);
-  if (!speaker || speaker->id != attempt.task) return;
+  if (!speaker || AttemptId{speaker->id, speaker->attempt} != attempt || speaker->node != node)
+    return;
   auto& job = jobs_[name->task];
   if (!job.costs.emplace(*name, cost).second) return;  // told before
+  if (job.costs.size() > kMostCosts) job.costs.erase(job.costs.begin());
   auto& totals = job.totals;
   ++totals.taken;
   totals.stall_ns += cost.stall_ns;

@@ -49,7 +49,8 @@ class Checkpoints {
   // A node holds something of this name. A checkpoint of a job that goes on is written down; of one
   // that is over, it goes, once that end is on disk.
   void found(const std::string& node, const std::string& dataset, const ReplicaState& replica);
-  void measured(AttemptId attempt, const std::string& checkpoint, const CheckpointCost& cost);
+  void measured(const std::string& node, AttemptId attempt, const std::string& checkpoint,
+                const CheckpointCost& cost);
   // Several times a second; once a second, tells jobs what has become safe and removes what is no
   // longer needed.
   void tick();

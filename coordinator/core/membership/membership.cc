@@ -112,17 +112,14 @@ Result<Membership::Ticket> Membership::join(
 void Membership::discard_unclaimed(
     NodeRecord& node, const std::vector<std::pair<std::string, ReplicaState>>& replicas,
     const std::set<AttemptId>& live) {
-  const auto is_written = [&](const std::string& dataset) {
-    return std::any_of(live.begin(), live.end(), [&](AttemptId attempt) {
-      const auto* task = state_.tasks.find(attempt.task);
-      return task &&
-             std::any_of(task->spec.datasets.begin(), task->spec.datasets.end(),
-                         [&](const auto& use) { return use.write && use.dataset == dataset; });
-    });
-  };
+  std::set<std::string> written;
+  for (const auto& attempt : live)
+    if (const auto* task = state_.tasks.find(attempt.task))
+      for (const auto& use : task->spec.datasets)
+        if (use.write) written.insert(use.dataset);
   for (const auto& [dataset, replica] : replicas) {
     auto* entry = state_.catalog.find(dataset);
-    if (!entry || replica.version <= entry->dataset.version || is_written(dataset)) continue;
+    if (!entry || replica.version <= entry->dataset.version || written.contains(dataset)) continue;
     if (const auto& next = entry->next;
         next && next->what.version == replica.version && next->what.digest == replica.digest)
       continue;

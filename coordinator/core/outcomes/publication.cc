@@ -6,10 +6,20 @@
 
 namespace tierpilot {
 
+namespace {
+
+// Whatever its node says.
+bool may_write(const Task& task, const std::string& dataset) {
+  return std::any_of(task.spec.datasets.begin(), task.spec.datasets.end(),
+                     [&](const auto& use) { return use.write && use.dataset == dataset; });
+}
+
+}  // namespace
+
 bool Publication::allowed(const Task& task, const std::string& node, const TaskExit& exit) const {
   return std::all_of(exit.written.begin(), exit.written.end(), [&](const auto& written) {
     const auto* entry = state_.catalog.find(written.dataset);
-    if (!entry) return false;
+    if (!entry || !may_write(task, written.dataset)) return false;
     const auto going = entry->discarded.find(node);
     if (going != entry->discarded.end() &&
         going->second.contains({written.version, written.digest}))

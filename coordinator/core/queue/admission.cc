@@ -69,6 +69,19 @@ Status check_command(const TaskSpec& spec, const std::string& who) {
   return {};
 }
 
+// Lists of tasks tell all of them.
+Status check_names_in(const TaskSpec& spec, const std::string& who) {
+  constexpr size_t kEach = 16, kMost = 1 << 20;
+  size_t bytes = 0;
+  for (const auto& parent : spec.after) bytes += parent.size() + kEach;
+  for (const auto& use : spec.datasets) bytes += use.dataset.size() + kEach;
+  if (bytes <= kMost) return {};
+  return fail(ErrorCode::kInvalid,
+              fmt::format("{}: the names of its datasets and of the tasks that it is to run after "
+                          "take {} bytes, at most {} are taken: give these shorter names",
+                          who, bytes, kMost));
+}
+
 Status check_numbers(const TaskSpec& spec, const std::string& who) {
   if (spec.units == 0 || spec.units > kMaxUnits)
     return fail(ErrorCode::kInvalid,
@@ -312,6 +325,7 @@ Result<Dependencies> admit(const std::vector<TaskSpec>& specs, const Catalog& ca
     if (auto ok = check_name(specs[i], i); !ok) return tl::unexpected(ok.error());
     const auto who = label(specs[i], i);
     if (auto ok = check_command(specs[i], who); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_names_in(specs[i], who); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_numbers(specs[i], who); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_training_goal(specs[i], who); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_memory_tier(specs[i], who); !ok) return tl::unexpected(ok.error());

@@ -24,6 +24,7 @@ uint64_t most_shared_memory(const TaskSpec& spec, const Registry& registry) {
 
 // Without units that are known the task waits.
 Status check_fits(const TaskSpec& spec, const std::string& who, const Registry& registry) {
+  if (spec.memory_bytes == 0) return {};
   if (spec.node.empty() && !registry.knows_all_shapes()) return {};
   const uint64_t most = most_shared_memory(spec, registry);
   if (most == 0 || spec.memory_bytes <= most) return {};

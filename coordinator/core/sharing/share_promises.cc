@@ -83,8 +83,9 @@ std::vector<sharing::WaitingJob> ShareKeeper::promised_before(const Units& now) 
   for (const uint64_t id : waiting_for_shares(state_)) {
     const auto& task = *state_.tasks.find(id);
     if (!task.spec.share.latency_sensitive || ahead.size() > kMostAhead) break;
-    if (has_promise_to_keep(state_, task) || has_kept_unit(id))
-      ahead.push_back(waiting_job(task, now));
+    if (!has_promise_to_keep(state_, task) && !has_kept_unit(id)) continue;
+    // Who can run on no unit that is there takes none from anybody.
+    if (auto job = waiting_job(task, now); !job.predicted.empty()) ahead.push_back(std::move(job));
   }
   // After a restart, or a lost connection: if their nodes do not come back, these wait as well.
   for (const auto& [id, holder] : holders_) {

@@ -80,7 +80,8 @@ void ShareKeeper::look_through_queue(Units& now) {
       continue;
     }
     if (task->spec.share.latency_sensitive && !ahead.is_full())
-      ahead.waits(waiting_job(*task, now), was_promised(*task));
+      if (auto job = waiting_job(*task, now); !job.predicted.empty())
+        ahead.waits(std::move(job), was_promised(*task));
     // Nobody keeps a unit while others are not looked at for it.
     if (has_kept_unit(id)) {
       let_go(id);

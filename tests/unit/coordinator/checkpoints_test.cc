@@ -247,7 +247,7 @@ TEST_F(CheckpointsTest, OneIsNotDroppedBeforeTheEndOfItsJobIsOnDisk) {
 TEST_F(CheckpointsTest, TheIntervalFollowsFromCostAndFailures) {
   run_gang();
   taken("n", 10);
-  checkpoints().measured(rank(0), dataset(10), {2'000'000'000, 1'000'000'000});
+  checkpoints().measured("n", rank(0), dataset(10), {2'000'000'000, 1'000'000'000});
   ASSERT_EQ(told<CheckpointEvery>().size(), 1u);
   const auto first = told<CheckpointEvery>()[0];
   EXPECT_DOUBLE_EQ(first.cost_s, 2);
@@ -255,16 +255,35 @@ TEST_F(CheckpointsTest, TheIntervalFollowsFromCostAndFailures) {
   EXPECT_LT(first.interval_s, 24 * 3600) << "units without failures are not taken to be perfect";
   // Young: the square root of twice the cost over the rate.
   EXPECT_NEAR(first.interval_s, std::sqrt(2 * 2 * 3600 / first.failures_per_h), 1e-6);
-  checkpoints().measured(rank(0), dataset(10), {9'000'000'000, 0});
+  checkpoints().measured("n", rank(0), dataset(10), {9'000'000'000, 0});
   EXPECT_EQ(told<CheckpointEvery>().size(), 1u) << "a repeated event is heard once";
   // Units that failed: to be taken more often.
   for (int i = 0; i < 20; ++i)
     state_->units.failed({clock_.wall_ms(), cpu_unit_id("n", 0), "signal 9", id});
   taken("n", 20);
-  checkpoints().measured(rank(0), dataset(20), {2'000'000'000, 0});
+  checkpoints().measured("n", rank(0), dataset(20), {2'000'000'000, 0});
   ASSERT_EQ(told<CheckpointEvery>().size(), 2u);
   EXPECT_LT(told<CheckpointEvery>()[1].interval_s, first.interval_s);
   EXPECT_EQ(checkpoints().totals(id)->taken, 2u);
+}
+
+TEST_F(CheckpointsTest, OnlyItsOwnNodesTellOfTheOneThatRuns) {
+  run_gang();
+  join("stranger");
+  checkpoints().found("stranger", dataset(10), replica());
+  flush();
+  EXPECT_EQ(state_->catalog.find(dataset(10)), nullptr);
+  for (const uint32_t try_to_come : {2U, 4'294'967'295U}) {
+    const auto name = to_string({id, try_to_come, 10});
+    checkpoints().found("n", name, replica());
+    flush();
+    EXPECT_EQ(state_->catalog.find(name), nullptr);
+  }
+  checkpoints().measured("stranger", rank(0), dataset(20), {2'000'000'000, 0});
+  EXPECT_EQ(checkpoints().totals(id), nullptr);
+  checkpoints().found("m", dataset(10), replica());
+  flush();
+  EXPECT_NE(state_->catalog.find(dataset(10)), nullptr);
 }
 
 TEST_F(CheckpointsTest, NobodyElseMakesADatasetOfSuchAName) {

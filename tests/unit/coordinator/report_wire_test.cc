@@ -29,6 +29,21 @@ TEST(ReportWire, GpusAreTakenThatHaveAName) {
   EXPECT_THAT(taken, ElementsAre("GPU-1", "", "GPU-2")) << "one without a GPU is of cores";
 }
 
+// It is stored with the task, and told to whoever lists it.
+TEST(ReportWire, AnEndIsToldBriefly) {
+  const std::string much(1 << 20, 'x');
+  capnp::MallocMessageBuilder message;
+  auto told = message.initRoot<wire::Exit>();
+  told.setHow("exited");
+  told.setReason(much);
+  told.setMemoryTier(much);
+  told.initMemory(1)[0].setName(much);
+  const auto exit = read_exit(told.asReader());
+  EXPECT_EQ(exit.reason, std::string(4096, 'x'));
+  EXPECT_EQ(exit.memory_tier.size(), 4096U);
+  EXPECT_EQ(exit.memory.at(0).first.size(), 4096U);
+}
+
 // As many as a gang may have, each with all that an end tells.
 TEST(TaskWire, AGangOfThousandsThatEndedFitsAMessage) {
   Task rank;

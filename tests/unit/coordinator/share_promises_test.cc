@@ -278,6 +278,13 @@ TEST_F(SharePromisesTest, ABrokenOneDoesNotGoBeforeOneThatCanBeKept) {
   EXPECT_EQ(task(asks).state, TaskState::kRunning) << task(asks).reason;
 }
 
+TEST_F(SharePromisesTest, WhoCanRunNowhereStandsInNobodysWay) {
+  auto nowhere = on_gpu(promised("", 100, 60, 600'000));
+  nowhere.share.promise_on_trial = true;
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(submit(std::vector<TaskSpec>(100, nowhere)));
+  EXPECT_TRUE(submit({promised("p", 1000, 20, 60)}));
+}
+
 TEST_F(SharePromisesTest, BesideManyThatWaitNoneIsMade) {
   ASSERT_TRUE(submit(std::vector<TaskSpec>(129, sensitive("", 1000)))) << "without promises";
   const auto some = std::vector<TaskSpec>(65, promised("", 1000, 1, 10'000'000));

@@ -148,7 +148,7 @@ TEST_F(GangViews, CostsAreTheSettingsUntilSomethingWasMeasured) {
   place();
   start_all(id);
   constexpr uint64_t kStall_ns = 36'000'000'000;  // a hundredth of an hour
-  checkpoints().measured(attempt(id, 0), to_string({id, 1, 10}), {kStall_ns, 0});
+  checkpoints().measured(rank(id, 0).node, attempt(id, 0), to_string({id, 1, 10}), {kStall_ns, 0});
   end(id, 0, killed(9));
   end_cancelled(id);
   place();

@@ -290,6 +290,24 @@ TEST_F(CoreTest, WritersTakeTurnsAndPublishTheirVersion) {
   EXPECT_EQ(state_->catalog.find("d")->dataset.version, 2u);
 }
 
+// Whatever its node says.
+TEST_F(CoreTest, ATaskPublishesNothingThatItWasNotToWrite) {
+  auto n = join("n");
+  join("m");
+  add_dataset("d", 4096, "n");
+  auto reader = spec("r");
+  reader.datasets = {{"d", false}};
+  auto receipt = submit({reader, spec("other")});
+  for (const uint64_t id : {receipt->first_task, receipt->first_task + 1}) {
+    auto done = success();
+    done.written = {{"d", 2, 8192}};
+    ASSERT_TRUE(exit("m", assign(id, "m"), done));
+    EXPECT_EQ(state_->catalog.find("d")->dataset.version, 1u);
+    EXPECT_EQ(state_->catalog.find("d")->dataset.home, "n");
+    EXPECT_THAT(n->dropped, ::testing::IsEmpty());
+  }
+}
+
 TEST_F(CoreTest, StaleDataDoesNotCountAsATry) {
   settings_.max_attempts = 1;
   restart();

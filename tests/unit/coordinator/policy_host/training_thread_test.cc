@@ -18,7 +18,7 @@ double thread_cpu_s() {
 }
 
 // Always has something to train on, and 2 ms of work in each batch.
-class BusyLearner final : public Learner {
+class BusyLearner : public Learner {
  public:
   struct Seen {
     std::atomic<double> cpu_s = 0;
@@ -55,6 +55,18 @@ class BusyLearner final : public Learner {
   Seen& seen_;
 };
 
+// What it needs is there at the second try only.
+class LateLearner final : public BusyLearner {
+ public:
+  using BusyLearner::BusyLearner;
+  void begin() override {
+    if (tries_++ == 0) throw std::runtime_error("not there");
+  }
+
+ private:
+  int tries_ = 0;
+};
+
 struct Run {
   double share = 0;  // of a core
   int scheduler = -1;
@@ -74,6 +86,19 @@ Run train_for(std::chrono::milliseconds time, TrainingPace pace) {
     wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
   return {seen.cpu_s / wall_s, seen.scheduler};
+}
+
+TEST(TrainingThread, WhatCouldNotBeginLearnsOnceItCan) {
+  BusyLearner::Seen seen;
+  std::vector<TrainingThread::NamedLearner> learners;
+  learners.push_back({"late", std::make_unique<LateLearner>(seen), false});
+  TrainingThread thread(std::move(learners), {}, {.nice = 0}, VersionArchive({}, 0));
+  thread.wake("late");
+  while (!thread.status("late").failed) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(seen.batches, 0);
+  thread.wake("late");
+  while (seen.batches == 0) std::this_thread::sleep_for(1ms);
+  while (thread.status("late").failed) std::this_thread::sleep_for(1ms);
 }
 
 TEST(TrainingThread, TakesNoMoreOfACoreThanItMay) {

@@ -269,6 +269,17 @@ TEST_F(Admission, NamesAnUnknownDataset) {
   EXPECT_THAT(refused({task}).message, HasSubstr("named twice"));
 }
 
+// A list of tasks tells all of them.
+TEST_F(Admission, RefusesMoreNamesThanAListCanTell) {
+  auto parent = spec(std::string(1024, 'p')), child = spec("child");
+  child.after.assign(3'900, parent.name);
+  const auto message = refused({parent, child}).message;
+  EXPECT_THAT(message, HasSubstr("'child'"));
+  EXPECT_THAT(message, HasSubstr("at most 1048576"));
+  child.after.resize(1'000);
+  EXPECT_TRUE(admit({parent, child}, catalog_, registry_));
+}
+
 TEST_F(Admission, ResolvesDependencies) {
   auto a = spec("a"), b = spec("b"), c = spec("c");
   c.after = {"a", "b", "a"};
