@@ -4,7 +4,7 @@ import sys
 
 from . import core
 from .saved import LEAST_BYTES, is_plain
-from .storages import Layout, Weak, allocated_here, from_weak, untyped
+from .storages import Layout, Weak, allocated_here, as_usual, from_weak, untyped
 
 _HOLDERS = 3  # of a tensor that nobody else has: a Kept, a local variable, and who counts
 
@@ -45,6 +45,7 @@ class Kept:
             self.tensor = self.layout.tensor(self.storage)
         self.storage = self.layout = None
 
+    @as_usual
     def make_private(self):
         """Whether nobody else has its memory. Who was shown it may have kept a view of it, or its address: only a copy
         is known to be nobody's, and counts only where the memory that it was made of is free then."""

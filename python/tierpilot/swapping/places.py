@@ -39,7 +39,10 @@ class Places:
         self._layer = type(module).__name__
         first = inputs[0] if inputs and isinstance(module, _ConvNd) else None
         dense = isinstance(first, torch.Tensor) and first.layout is torch.strided
-        self._convolved = first.data_ptr() if dense else 0
+        try:
+            self._convolved = first.data_ptr() if dense else 0
+        except RuntimeError:  # it has none, as those of vmap
+            self._convolved = 0
 
     def of(self, tensor, maker):
         """(place, kind, flags) of a tensor with that grad_fn; the same in every process."""

@@ -12,6 +12,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from .block_state import BlockState
 from .randomness import drawn_from, random_states, set_random_states
+from .storages import as_usual
 
 _here = threading.local()
 
@@ -82,6 +83,7 @@ class Recomputed:
         self._saved.append((weakref.ref(saved), kind, *_look(tensor)))
         return saved
 
+    @as_usual
     def get(self, at):
         with self._lock:
             if at not in self._again:

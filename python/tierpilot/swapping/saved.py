@@ -5,12 +5,11 @@ import weakref
 import torch
 
 from .endings import Finite, quiet
-from .storages import Layout, Weak
+from .storages import Layout, Weak, leave_memory
 
 # Smaller ones are many and hold little; what all of them hold is not worth a hook's time.
 LEAST_BYTES = 64 << 10
 _Tensor, _strided = torch.Tensor, torch.strided
-_nothing = torch.empty(0)
 
 
 def _modified(saved, now):
@@ -82,7 +81,7 @@ class Stored(Counter):
             self.weak = Weak(self.storage)
             self.layout = Layout(self.witness)
         for counter in (self, *self.others):
-            counter.witness.data = _nothing  # which keeps the counter
+            leave_memory(counter.witness)
         self.storage = None
 
     def end(self, swap):
@@ -143,7 +142,7 @@ class Handle(Finite):
     def tensor(self):
         stored = self.stored
         if self.layout is None and stored.layout is None:
-            return stored.witness
+            return stored.witness.detach()  # that one may leave its memory, where another thread saves
         # Who changes it is counted as who changes the one that was saved.
         tensor = (self.counter or stored).witness.detach()
         tensor.data = (self.layout or stored.layout).tensor(stored.storage)

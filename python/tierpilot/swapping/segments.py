@@ -149,9 +149,10 @@ class Segments:
 
 
 def _counter_of(tensor):
-    """What shares the counter of its versions, and holds none of its memory."""
+    """What shares the counter of its versions, and holds none of its memory where that is possible."""
     counter = tensor.detach()
-    counter.data = counter.new_empty(0)
+    if tensor.layout is torch.strided:  # others stay until they are looked at again
+        counter.data = counter.new_empty(0)
     return counter
 
 
@@ -192,7 +193,7 @@ class Calls:
             active, call, forward = self._active, self._call, self._forward
             depth = threading.local()
 
-            def called(module, *inputs, **named):
+            def called(module, /, *inputs, **named):
                 segments = active()
                 if segments is None or traced():
                     return call(module, *inputs, **named)

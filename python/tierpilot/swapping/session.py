@@ -20,7 +20,7 @@ from .randomness import random_states, set_random_states
 from .recompute import Recomputed
 from .saved import LEAST_BYTES, Untouched, swappable, used_handle
 from .segments import Segments, place_of
-from .storages import untyped
+from .storages import as_usual, untyped
 from .telling import warn
 
 
@@ -178,13 +178,8 @@ class Swap(Book):
         while not self._core.room(size, True) and self._reap():
             self._tell_memory()
 
+    @as_usual
     def _get(self, handle):
-        if torch.is_inference_mode_enabled():  # what is made within it no graph may have
-            with torch.inference_mode(False):
-                return self._got(handle)
-        return self._got(handle)
-
-    def _got(self, handle):
         stored = handle.stored
         with self._lock:
             if self._forked:

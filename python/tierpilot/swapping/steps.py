@@ -38,7 +38,7 @@ def watch():
 
 def _watching(step):
     @functools.wraps(step)
-    def watching(self, *arguments, **named):
+    def watching(self, /, *arguments, **named):
         states = _charge and _charge()
         if states is None or getattr(_thread, "inside", False):
             return step(self, *arguments, **named)

@@ -1,11 +1,35 @@
 """Storages of PyTorch tensors, by what its versions from 1.13 on have in common."""
 
+import functools
+
 import torch
 
 from .endings import without_signals
 
 # The tensor's storage, as bytes.
 untyped = getattr(torch.Tensor, "untyped_storage", None) or torch.Tensor._storage
+
+
+# What tensors in no memory share; each keeps its own counter of versions.
+_nothing = torch.empty(0)
+
+
+def leave_memory(tensor):
+    """It keeps its counter of versions alone."""
+    tensor.data = _nothing
+
+
+def as_usual(function):
+    """Makes no inference tensors, which no graph may have and no optimiser may change."""
+
+    @functools.wraps(function)
+    def called(*arguments, **named):
+        if not torch.is_inference_mode_enabled():
+            return function(*arguments, **named)
+        with torch.inference_mode(False):
+            return function(*arguments, **named)
+
+    return called
 
 
 class Weak(int):
@@ -49,6 +73,7 @@ class Layout:
         self.size = tensor.size()
         self.stride = tensor.stride()
 
+    @as_usual
     def tensor(self, storage):
         empty = torch.empty(0, dtype=self.dtype, device=storage.device)
         return empty.set_(storage, self.offset, self.size, self.stride)

@@ -151,13 +151,24 @@ class Aliases(Case):
             torch.manual_seed(3)
             w = torch.randn(256, 256, requires_grad=True)
             with swap:
-                loss = torch.tanh(torch.randn(256, 256) @ w).exp().sum()
+                loss = torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Tanh())(torch.randn(256, 256) @ w).exp().sum()
             settle(swap)
             with torch.inference_mode():
                 loss.backward()
             return [w.grad.clone()]
 
-        self.same([gradients(Swap(BIG, "swap-all", "memory=64MiB"))], [gradients(Swap(BIG, "none"))])
+        plain = gradients(Swap(BIG, "none"))
+        for policy in ("swap-all", "checkpoint"):
+            with self.subTest(policy=policy):
+                self.same([gradients(Swap(BIG, policy, "memory=64MiB"))], [plain])
+
+    def test_what_was_handed_out_stays_where_another_thread_lets_it_leave(self):
+        swap = Swap(BIG, "none", "memory=64MiB")
+        x = torch.randn(WORDS)
+        handle = swap._pack(x)
+        given = handle.tensor()
+        handle.stored.let_go()
+        self.assertTrue(torch.equal(given, x))
 
 
 if __name__ == "__main__":

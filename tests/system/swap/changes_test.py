@@ -4,10 +4,12 @@ import os
 import threading
 import time
 import unittest
+import warnings
 
 from scene import BIG, Case, Swap, data, let_leave, net, train, used
 
 import torch  # after scene, which skips without it
+from torch._vmap_internals import vmap
 
 
 class Spoiling(torch.autograd.Function):
@@ -110,6 +112,20 @@ class Changes(Case):
         with swap, torch.autograd.graph.save_on_cpu():
             x.exp().sum().backward()
         self.assertEqual(swap.statistics()["saves"], taken)
+
+    def test_a_thread_without_it_maps_over_a_convolution(self):
+        convolution, x, made = torch.nn.Conv2d(3, 4, 3), torch.randn(5, 2, 3, 8, 8), []
+
+        def run():
+            with torch.no_grad(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                made.append(vmap(convolution)(x))
+
+        with Swap(BIG, "vdnn", "memory=64MiB"):
+            thread = threading.Thread(target=run)
+            thread.start()
+            thread.join()
+        self.assertEqual(made[0].shape, (5, 2, 4, 6, 6))
 
     def test_backward_in_another_thread_and_several_at_once(self):
         swap = Swap(BIG, "swap-all", "memory=64MiB")

@@ -38,9 +38,26 @@ class Inputs(Changes):
                       [1, (2.5, {"a": b"x"})], Pair(1, torch.ones(3))):
             with self.subTest(given):
                 self.run_with(given, ALL)
+        sparse = torch.eye(4).to_sparse_csr()
+        for given in ([torch.eye(4).to_sparse()], [sparse], [torch.quantize_per_tensor(torch.eye(4), 0.1, 0, torch.quint8)]):
+            with self.subTest(given):
+                self.run_with(given, ALL)
         for given in (collections.UserDict(x=2.0), object(), {1, 2}, iter([1]), lambda: 1, [random.Random(1)]):
             with self.subTest(type(given)):
                 self.run_with(given, NONE)
+
+    def test_inputs_by_any_name(self):
+        class Named(Block):
+            def forward(self, x, module):
+                return super().forward(x) * module
+
+        class Net(nn.Sequential):
+            def forward(self, x):
+                for each in self:
+                    x = each(x, module=2)
+                return x
+
+        self.same_as_plain(lambda: Net(*[Named() for _ in range(BLOCKS)]), ALL)
 
     def test_objects_that_blocks_update(self):
         class Graph:

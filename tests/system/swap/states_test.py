@@ -31,6 +31,13 @@ class Values(Case):
                 del ours
                 self.assertEqual(used(swap), 0)
 
+    def test_who_looks_at_them_in_inference_mode_leaves_them_to_the_optimiser(self):
+        swap = everything_leaves()
+        ours = Training(OPTIMISERS["adam"], swap).slow_steps(2)
+        with torch.inference_mode():
+            copy.deepcopy(ours.optimiser.state_dict())
+        self.same([ours.slow_steps(2).values()], [Training(OPTIMISERS["adam"]).steps(4).values()])
+
     def test_they_stay_where_there_is_room(self):
         plain = Training(OPTIMISERS["adam"]).steps(4).values()
         for budget in (BIG, "1MiB"):
@@ -89,6 +96,8 @@ class Values(Case):
                 for _ in range(3):
                     training.loss()
                 training.optimiser.step()
+                if swap is not None:  # what is asked for while its copy runs stays for that step
+                    training.away()
             return training
 
         ours = train(everything_leaves())
