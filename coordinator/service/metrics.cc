@@ -109,6 +109,7 @@ std::string coordinator_metrics(const Core& core, uint64_t rejected_frames) {
       number(core.replicator.short_of_copies()));
   page.gauge("tierpilot_store_failing", "1 while the store cannot be written.",
              state.store.trouble().empty() ? 0 : 1);
+  page.gauge("tierpilot_task_waits", "Ends of tasks that clients wait for.", number(core.waits()));
   page.counter("tierpilot_rejected_frames_total", "Messages that were no valid frames.",
                number(rejected_frames));
   return page.text();

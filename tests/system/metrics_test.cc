@@ -65,6 +65,25 @@ TEST_F(Metrics, PromtoolFindsNothingToComplainOf) {
             std::string::npos);
 }
 
+// Long before it would have given up, by itself.
+TEST_F(Metrics, AWaitEndsWithItsClient) {
+  Cluster cluster({.nodes = 1, .metrics = true});
+  const auto waits = [&](int count) {
+    const auto line = fmt::format("tierpilot_task_waits {}\n", count);
+    return [&cluster, line] {
+      return page_of(cluster.metrics_host(-1)).find(line) != std::string::npos;
+    };
+  };
+  {
+    Process client({program("TIERPILOT_TEST_TIERCTL"), "--connect", cluster.address(), "task",
+                    "submit", "--wait", "--", "/bin/sleep", "300"},
+                   cluster.folder() / "client.log");
+    ASSERT_TRUE(eventually(waits(1))) << page_of(cluster.metrics_host(-1));
+    client.kill_now();
+  }
+  EXPECT_TRUE(eventually(waits(0), std::chrono::seconds(15))) << page_of(cluster.metrics_host(-1));
+}
+
 class Scraper {
  public:
   // Reads all programs of the cluster, every second.
