@@ -14,20 +14,23 @@ namespace {
 
 // The most that a unit of its engine has, on the node that it wants if it wants one; 0: none does.
 uint64_t most_shared_memory(const TaskSpec& spec, const Registry& registry) {
+  if (spec.node.empty()) {
+    const auto& most = registry.summary().shared_memory_bytes;
+    const auto found = most.find(spec.share.engine);
+    return found == most.end() ? 0 : found->second;
+  }
   uint64_t most = 0;
-  for (const auto& [name, node] : registry.all())
-    for (const auto& unit : node.facts.shared_units)
-      if (unit.engine() == spec.share.engine && (spec.node.empty() || spec.node == name))
-        most = std::max(most, unit.memory_bytes);
+  if (const auto* node = registry.find(spec.node))
+    for (const auto& unit : node->facts.shared_units)
+      if (unit.engine() == spec.share.engine) most = std::max(most, unit.memory_bytes);
   return most;
 }
 
 // Without units that are known the task waits.
 Status check_fits(const TaskSpec& spec, const std::string& who, const Registry& registry) {
-  if (spec.memory_bytes == 0) return {};
-  if (spec.node.empty() && !registry.knows_all_shapes()) return {};
   const uint64_t most = most_shared_memory(spec, registry);
   if (most == 0 || spec.memory_bytes <= most) return {};
+  if (spec.node.empty() && !registry.knows_all_shapes()) return {};
   return fail(
       ErrorCode::kInvalid,
       fmt::format("{}: asks for {} of memory, and no {} that is shared{} has more than {}", who,
