@@ -12,10 +12,11 @@
 // Scope may stand around one forward pass or around all of a training: scopes with equal settings
 // share one pool and what was learned, until the process ends. The innermost one counts.
 //
-// A saved tensor that was changed in place raises autograd's error, wherever it is. Changes behind autograd's back, through `.data` or another name of the memory,
-// count until a tensor leaves, and are in what is saved after them. A parameter that gets other
-// data (`set_data`) counts with these, any other tensor as it was saved. Memory that is not
-// torch's own (from_blob) stays. Freeing or replacing the memory of a saved storage
+// A saved tensor that was changed in place raises autograd's error, wherever it is. Changes behind
+// autograd's back, through `.data` or another name of the memory, count until a tensor leaves, and
+// are in what is saved after them. A parameter that gets other data (`set_data`) counts with these,
+// any other tensor as it was saved. Memory that is not torch's own (from_blob) stays. Freeing or
+// replacing the memory of a saved storage
 // (`storage.resize_(0)`, `set_data_ptr`) while it is copied is undefined; from the end of the copy
 // until it leaves, what is there then counts. Each tensor that shares a storage without its
 // counter of versions, as the gates of LSTM and GRU do, has a copy of the whole storage.

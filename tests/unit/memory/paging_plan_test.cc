@@ -59,7 +59,7 @@ TEST(PagingCost, GrowsAboutAsTheChunksDo) {
         const double few_s = planning_s(mixed_machine(4'096, free_chunks, policy, groups));
         const double many_s = planning_s(mixed_machine(65'536, free_chunks, policy, groups));
         EXPECT_LT(many_s, 120 * few_s) << policy_name(policy) << ", room for " << free_chunks
-                                      << " chunks, " << groups << " groups: " << few_s << " s";
+                                       << " chunks, " << groups << " groups: " << few_s << " s";
       }
 }
 
