@@ -68,9 +68,10 @@ class Stored {
   const c10::VariableVersion counter_;  // keeps its address
   const Key key_;
   const int64_t bytes_;
-  const Layout layout_;                                            // of the first tensor
-  c10::Storage storage_;                                           // none: it is away
-  std::optional<c10::weak_intrusive_ptr<c10::StorageImpl>> weak_;  // once it has left
+  const Layout layout_;   // of the first tensor
+  c10::Storage storage_;  // none: it is away
+  // Once it has left.
+  std::optional<c10::weak_intrusive_ptr<c10::StorageImpl>> weak_;
 };
 
 }  // namespace tierpilot::swap::libtorch

@@ -14,8 +14,8 @@ namespace tierpilot {
 namespace {
 
 constexpr int64_t kLookNs = 1'000'000'000;
-constexpr size_t kMostCosts =
-    1024;                        // of a job that are remembered: its oldest checkpoints are gone
+// Of a job that are remembered: older checkpoints are gone.
+constexpr size_t kMostCosts = 1024;
 constexpr uint32_t kCopies = 2;  // where there are as many nodes
 // Of a unit, also where none has failed yet: 419 interruptions of 16,384 GPUs in 54 days
 // (Grattafiori et al., "The Llama 3 Herd of Models", 2024).
