@@ -21,12 +21,17 @@ double end_of(const LiveJob& job) {
   return std::min(job.promise_left_s, aimed_s);
 }
 
-// Of its run where it may have so much of the unit.
-double time_with(uint32_t milli, const Predicted& predicted) {
-  if (predicted.run_upper_s <= 0) return kNever;
-  const double rest_s = std::max(0.0, predicted.run_upper_s - predicted.start_s);
-  return predicted.start_s / speed_with(milli, kWholeUnit) +
-         rest_s / speed_with(milli, predicted.milli);
+// What is left of a run, both parts in seconds of a full speed.
+struct RunLeft {
+  double start_s = 0, rest_s = 0;
+};
+
+// So much of it is done in `for_s`; gives how long that takes, if less.
+double pass(double& left_s, double speed, double for_s) {
+  if (left_s <= 0) return 0;
+  const double takes_s = speed > 0 ? std::min(for_s, left_s / speed) : for_s;
+  left_s = takes_s < for_s ? 0 : std::max(0.0, left_s - takes_s * speed);
+  return takes_s;
 }
 
 // That a delay of at most so much adds to a run that may last so much longer than is most likely:
@@ -36,6 +41,25 @@ double unforeseen_s(double longer_s, double delay_s) {
 }
 
 }  // namespace
+
+// Of its run from the first of them on, as more of the unit becomes free.
+double Claims::time_from(std::span<const Stretch> stretches, const Predicted& predicted) {
+  if (predicted.run_upper_s <= 0) return kNever;
+  RunLeft left{predicted.start_s, std::max(0.0, predicted.run_upper_s - predicted.start_s)};
+  double time_s = 0;
+  for (size_t i = 0; i < stretches.size() && (left.start_s > 0 || left.rest_s > 0); ++i) {
+    const auto& now = stretches[i];
+    if (now.begin_s == kNever) return kNever;
+    double lasts_s = i + 1 < stretches.size() ? stretches[i + 1].begin_s - now.begin_s : kNever;
+    const double speed = now.kept * kPromiseMargin;
+    const double starts_s = pass(left.start_s, speed * speed_with(now.room, kWholeUnit), lasts_s);
+    lasts_s -= starts_s;
+    time_s += starts_s;
+    if (left.start_s <= 0)
+      time_s += pass(left.rest_s, speed * speed_with(now.room, predicted.milli), lasts_s);
+  }
+  return time_s;
+}
 
 Kept Claims::Loss::kept() const {
   return {ln, std::max(0.0, variance), KeptBy::kPrior, 0};
@@ -133,35 +157,51 @@ double Claims::wait_s(const WaitingJob& job, const Predicted& predicted, uint32_
   return all_go_on ? 0 : longest_s;
 }
 
+std::vector<Claims::Stretch> Claims::stretches(const WaitingJob& job,
+                                               const Predicted& predicted) const {
+  std::vector<Stretch> all;
+  auto those = together(job.sharer);
+  const uint64_t bytes = job.memory_bytes_on(predicted);
+  for (size_t ended = 0; ended <= claims_.size(); ++ended) {
+    if (ended > 0) without(ended - 1, job.sharer, those);
+    Stretch stretch;
+    stretch.begin_s = ended == 0 ? 0 : end_of(claims_[ended - 1].job);
+    stretch.room = room(those, ended);
+    stretch.kept = those.of_newcomer.kept().lower_beside(upper_ratio(predicted));
+    stretch.may_begin = stretch.room > 0 && have_memory(ended, bytes) && bear(those, ended);
+    all.push_back(stretch);
+  }
+  return all;
+}
+
+// One is not there any more.
+void Claims::without(size_t ended, const Sharer& newcomer, Together& those) const {
+  const auto own = beside(newcomer, claims_[ended].job.sharer);
+  those.of_newcomer.ln -= own.ln;
+  those.of_newcomer.variance -= own.variance;
+  for (size_t i = ended + 1; i < claims_.size(); ++i) {
+    those.of_claims[i].ln -= claims_[i].beside[ended].ln;
+    those.of_claims[i].variance -= claims_[i].beside[ended].variance;
+  }
+}
+
 Plan Claims::plan(const WaitingJob& job, const Predicted& predicted) const {
   Plan soonest;
-  auto all = together(job.sharer);
-  for (size_t ended = 0; ended <= claims_.size(); ++ended) {
-    if (ended > 0) {  // one is not there any more
-      const auto& gone = claims_[ended - 1];
-      const auto own = beside(job.sharer, gone.job.sharer);
-      all.of_newcomer.ln -= own.ln;
-      all.of_newcomer.variance -= own.variance;
-      for (size_t i = ended; i < claims_.size(); ++i) {
-        all.of_claims[i].ln -= claims_[i].beside[ended - 1].ln;
-        all.of_claims[i].variance -= claims_[i].beside[ended - 1].variance;
-      }
-    }
-    double at_s = ended == 0 ? 0 : end_of(claims_[ended - 1].job);
+  const auto all = stretches(job, predicted);
+  for (size_t first = 0; first < all.size(); ++first) {
+    const auto& begin = all[first];
+    double at_s = begin.begin_s;
     if (at_s >= soonest.end_s) break;  // nothing that begins later ends sooner
-    if (!have_memory(ended, job.memory_bytes_on(predicted)) || !bear(all, ended)) continue;
-    const uint32_t free = room(all, ended);
-    if (free == 0) continue;
-    const double kept = all.of_newcomer.kept().lower_beside(upper_ratio(predicted));
-    const double takes_s = time_with(free, predicted) / (kept * kPromiseMargin);
+    if (!begin.may_begin) continue;
+    const double takes_s = time_from(std::span(all).subspan(first), predicted);
     at_s += unforeseen_s(takes_s * (1 - 1 / upper_ratio(predicted)),
-                         wait_s(job, predicted, free) - at_s);
+                         wait_s(job, predicted, begin.room) - at_s);
     const double end_s = at_s + takes_s;
     if (end_s <= job.promise_left_s)
       return {at_s, end_s,
               needed_milli({predicted.milli, predicted.run_upper_s, predicted.start_s},
-                           job.promise_left_s - at_s, kept)};
-    if (end_s < soonest.end_s) soonest = {at_s, end_s, std::min(free, predicted.milli)};
+                           job.promise_left_s - at_s, begin.kept)};
+    if (end_s < soonest.end_s) soonest = {at_s, end_s, std::min(begin.room, predicted.milli)};
   }
   return soonest;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "policies/sharing/live/neighbours.h"
@@ -45,10 +46,20 @@ class Claims {
     std::vector<Loss> of_claims;  // the newcomer's part included
     Loss of_newcomer;
   };
+  // Until the next claim ends.
+  struct Stretch {
+    double begin_s = 0;
+    uint32_t room = 0;
+    double kept = 1;         // of the newcomer's speed
+    bool may_begin = false;  // it can be there
+  };
   static Loss loss(const Kept& kept);
   Loss beside(const Sharer& victim, const Sharer& neighbour) const;
   Together together(const Sharer& newcomer) const;
   void insert(LiveJob job);
+  void without(size_t ended, const Sharer& newcomer, Together& those) const;
+  std::vector<Stretch> stretches(const WaitingJob& job, const Predicted& predicted) const;
+  static double time_from(std::span<const Stretch> stretches, const Predicted& predicted);
   // Those from `first` on.
   bool bear(const Together& together, size_t first) const;
   bool have_memory(size_t first, uint64_t bytes) const;

@@ -187,9 +187,40 @@ TEST_F(CertainPromises, BeginWhenWhoWasPromisedFirstIsDoneNotWhenItWouldBeLate) 
   first.left_upper_s = 50;
   first.promise_left_s = 100;
   EXPECT_TRUE(admit_beside({first}, waiting(900, 20, 95)).admitted);
-  EXPECT_FALSE(admit_beside({first}, waiting(900, 20, 85)).admitted);
+  EXPECT_FALSE(admit_beside({first}, waiting(900, 20, 75)).admitted);
   first.left_s = first.left_upper_s = 90;  // it needs all of its time
   EXPECT_FALSE(admit_beside({first}, waiting(900, 20, 95)).admitted);
+}
+
+// It has what is left beside the first one, and all of it when that is done.
+TEST_F(CertainPromises, HoldOfWhatBecomesFreeInTheirTime) {
+  auto first = foretold_job(1, kSensitive, 1000, 1000);
+  first.left_s = first.left_upper_s = 50;
+  first.promise_left_s = 100;
+  auto newcomer = waiting(900, 20, 80);
+  ASSERT_TRUE(admit_beside({first}, newcomer).admitted);
+
+  LiveUnit unit{"cpu", {kWholeUnit, 0}, {first}};
+  const auto start = alone_->place({{unit}}, newcomer);
+  ASSERT_TRUE(start);
+  auto second = foretold_job(newcomer.id, kSensitive, start->share.milli, 900);
+  second.need_milli = 900;
+  second.left_s = second.left_upper_s = 20;
+  second.promise_left_s = newcomer.promise_left_s;
+  for (const auto& [id, milli] : start->shrunk) unit.jobs[0].share.milli = milli;
+  unit.jobs.push_back(second);
+  while (!unit.jobs.empty()) {
+    const auto adjusted = alone_->adjust(unit);
+    for (auto& job : unit.jobs) {
+      for (const auto& [id, milli] : adjusted.milli)
+        if (id == job.id) job.share.milli = milli;
+      job.left_s -= 0.5 * speed_with(job.share.milli, job.need_milli);
+      job.left_upper_s = job.left_s;
+      job.promise_left_s -= 0.5;
+      ASSERT_GE(job.promise_left_s, 0) << job.id << " has " << job.left_s << " s left";
+    }
+    std::erase_if(unit.jobs, [](const LiveJob& job) { return job.left_s <= 0; });
+  }
 }
 
 TEST_F(CertainPromises, NobodyBeforeOneThatWaitsIsSlowedForWhoHasNone) {

@@ -55,7 +55,22 @@ ordered_json job_json(const SharingRun& run, const SharingJob& job) {
           {"response_s", job.finished_s - job.submitted_s},
           {"promise_s", or_null(job.promise_s)},
           {"refused_promise_s", or_null(job.refused_promise_s)},
+          {"refusal", job.refused_promise_s ? ordered_json(job.refusal) : ordered_json()},
           {"kept", kept ? ordered_json(*kept) : ordered_json()}};
+}
+
+void print_refusals(std::ostream& out, const ordered_json& report) {
+  ordered_json refused = ordered_json::array();
+  for (const auto& job : report["jobs"])
+    if (!job["refusal"].is_null()) refused.push_back(job);
+  if (refused.empty()) return;
+  out << '\n'
+      << format_table({{"jobs", refused}},
+                      {.title = "Promises that were not made",
+                       .rows = "/jobs",
+                       .columns = {{"POLICY", "/policy"},
+                                   {"WHY", "/refusal"},
+                                   {"DONE AFTER s", "/response_s", Format::kNumber}}});
 }
 
 }  // namespace
@@ -100,6 +115,7 @@ void print_sharing_report(std::ostream& out, const ordered_json& report) {
                                            {"ALL DONE AFTER s", "/makespan_s", Format::kNumber},
                                            {"PREEMPTIONS", "/preemptions"},
                                            {"UNITS USED", "/utilisation", Format::kPercent}}});
+  print_refusals(out, report);
 }
 
 }  // namespace tierpilot::demo

@@ -60,6 +60,7 @@ class Run {
       auto id = submit(spec);
       if (!id && id.error().code == ErrorCode::kExhausted && job.promise_s) {
         job.refused_promise_s = std::exchange(job.promise_s, std::nullopt);
+        job.refusal = id.error().message;
         spec.share.promise_ms = 0;
         id = submit(spec);
       }

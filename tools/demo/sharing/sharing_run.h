@@ -37,6 +37,7 @@ struct SharingJob {
   std::optional<double> left_s;
   std::optional<double> promise_s;          // since it was submitted; nothing: none was asked for
   std::optional<double> refused_promise_s;  // that could not be made
+  std::string refusal;                      // why
   uint32_t preemptions = 0;
   // Of the last try, and of those before, which ended when it was preempted. As it was looked at.
   struct Try {
