@@ -37,6 +37,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace tierpilot {
 
@@ -174,7 +175,10 @@ class Job {
       : node_(path),
         rank_(job_detail::number("RANK", 0)),
         restored_(job_detail::variable("TIERPILOT_CHECKPOINT")),
-        restored_iteration_(job_detail::number("TIERPILOT_CHECKPOINT_ITERATION", 0)) {}
+        restored_iteration_(job_detail::number("TIERPILOT_CHECKPOINT_ITERATION", 0)),
+        local_ranks_(
+            static_cast<double>(std::max<uint64_t>(4, job_detail::number("LOCAL_WORLD_SIZE", 1)))) {
+  }
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
@@ -188,9 +192,14 @@ class Job {
   const std::string& restored() const { return restored_; }
   uint64_t restored_iteration() const { return restored_iteration_; }
 
-  // False: it was not sent, as nobody listens or reads.
+  // False: it was not sent, as nobody listens or reads, or more than a hundred come in a second.
+  // The last iteration is sent in any case.
   bool report(const JobReportOf& report) {
     using job_detail::figure;
+    {
+      std::lock_guard<std::mutex> guard(mutex_);
+      if (!in_time(report.iterations > 0 && report.iteration >= report.iterations)) return false;
+    }
     nlohmann::json message{{"v", 1}, {"type", "progress"}, {"iteration", report.iteration}};
     if (report.iterations > 0) message["iterations"] = report.iterations;
     if (report.samples > 0) message["samples"] = report.samples;
@@ -298,6 +307,19 @@ class Job {
   }
 
  private:
+  // Of reports of all local ranks half of what a node reads: more would wait, and tell later what
+  // was earlier.
+  bool in_time(bool is_last) {
+    constexpr double kMostAtOnce = 160, kMostASecond = 400;
+    const auto now = Clock::now();
+    const std::chrono::duration<double> passed = now - std::exchange(may_report_since_, now);
+    may_report_ = std::min(kMostAtOnce / local_ranks_,
+                           may_report_ + passed.count() * kMostASecond / local_ranks_);
+    if (may_report_ < 1 && !is_last) return false;
+    may_report_ -= 1;
+    return true;
+  }
+
   // Hears what the node has said.
   void receive() {
     node_.receive([this](const std::string& line) { told(line); });
@@ -377,6 +399,9 @@ class Job {
   std::optional<double> cores_, share_;
   bool takes_checkpoints_told_ = false;
   uint64_t checkpoint_requests_ = 0, requests_met_ = 0;
+  const double local_ranks_;  // or four, where they are fewer
+  double may_report_ = 0;     // so many more now
+  Clock::time_point may_report_since_{};
   Clock::duration checkpoint_every_ = std::chrono::minutes(1);  // until the node has said
   Clock::time_point last_checkpoint_ = Clock::now();            // that was kept
   Clock::time_point retry_at_{};

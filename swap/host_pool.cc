@@ -17,18 +17,20 @@ Block HostPool::take(size_t tier, int64_t bytes) {
 }
 
 Result<Block> HostPool::write(const std::byte* data, int64_t bytes, Copier& copier) {
+  std::string reason = "every tier is full";
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
     const auto block = take(tier, bytes);
     if (!block.exists()) continue;
     const auto status = copier.out(*tiers_[tier].tier, block.offset, data, bytes);
     if (status) return block;
     free(block);
+    reason = status.error().message;
+    if (status.error().code == ErrorCode::kUnavailable) continue;  // of the device, perhaps for now
     const std::lock_guard lock(mutex_);
     ++rooms_[tier].errors;
-    rooms_[tier].failure = status.error().message;
+    rooms_[tier].failure = reason;
   }
   const std::lock_guard lock(mutex_);
-  std::string reason = "every tier is full";
   for (const auto& room : rooms_)
     if (room.errors > 0) reason = room.failure;
   return fail(ErrorCode::kExhausted, fmt::format("{} bytes found no room: {}", bytes, reason));

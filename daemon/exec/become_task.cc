@@ -105,6 +105,14 @@ Status limit_core(uint64_t bytes) {
   return {};
 }
 
+Status limit_descriptors(uint64_t soft) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = std::min<rlim_t>(soft, limit.rlim_max);
+  if (soft > 0 && ::setrlimit(RLIMIT_NOFILE, &limit) < 0) return fail_errno(errno, "RLIMIT_NOFILE");
+  return {};
+}
+
 // The daemon may hold CAP_BPF and others, or be root: the task keeps none and can regain none.
 Status drop_privileges(const TaskLaunch& task, pid_t supervisor) {
   Status done = bound_privileges();
@@ -189,6 +197,7 @@ StartFault become_task(const TaskLaunch& task, const std::optional<TaskCgroup>& 
           .and_then([&] { return set_memory_policy(task.memory_nodes, task.interleave_memory); })
           .and_then([&] { return open_streams(task, options.task_root); })
           .and_then([&] { return limit_core(options.core_limit_bytes); })
+          .and_then([&] { return limit_descriptors(options.task_descriptors); })
           .and_then([&] { return drop_privileges(task, supervisor); })
           .and_then([&] { return enter_directory(task, options.task_root); });
   if (!ready) return {ready.error(), false};

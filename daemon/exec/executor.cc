@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <set>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "daemon/exec/exit_records.h"
 #include "daemon/exec/hardware_clock.h"
 #include "daemon/exec/users/belongings.h"
@@ -61,12 +63,19 @@ bool is_own_folder(const std::string& path) {
 // whom something stays. Holds the lock: none of them has a supervisor any more. Tasks that ran as
 // the daemon's user may have written what is found here.
 std::set<uid_t> clear_leftovers(const ExecutorOptions& options) {
+  // Of what the service manager gives a start.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   std::set<uid_t> uncleared;
   for (const auto& name : Sysroot().list(options.task_root)) {
     const auto directory = options.task_root + "/" + name;
     auto user = is_own_folder(directory) ? user_left(directory) : std::nullopt;
     if (!user || user->uid < options.lowest_user || user->uid == ::geteuid()) continue;
     user->reserved = user->reserved && options.reserves(user->uid);
+    if (std::chrono::steady_clock::now() > deadline) {
+      spdlog::warn("{}: what user {} had of it is left to the next start", directory, user->uid);
+      uncleared.insert(user->uid);
+      continue;
+    }
     TaskLaunch task;
     task.working_directory = directory + "/" + kWorkFolder;
     task.log_directory = directory;
@@ -101,7 +110,10 @@ void remove_leftover_folders(const ExecutorOptions& options) {
       if (!is_of_an_attempt(name) || ::lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
         continue;
       if (info.st_uid != ::geteuid() && info.st_uid < options.lowest_user) continue;  // no task's
-      if (auto taken = take_over_tree(folder, info.st_uid, ::geteuid(), ::getegid(), true); !taken)
+      const bool reserved = options.reserves(info.st_uid);
+      if (auto taken =
+              take_over_tree(folder, info.st_uid, {.all_folders = true, .linked_files = reserved});
+          !taken)
         spdlog::warn("{}", taken.error().message);
       std::error_code error;
       std::filesystem::remove_all(folder, error);
@@ -154,7 +166,10 @@ Result<std::unique_ptr<Executor>> Executor::start(ExecutorOptions options) {
   const auto hardware_clock = HardwareClock::find(options.sysroot);
   const pid_t daemon = ::getpid();
   const pid_t warden = fork_with_signals_blocked([&] {
-    run_warden(options, cgroups, hardware_clock ? &*hardware_clock : nullptr,
+    auto with_limits = options;
+    with_limits.task_descriptors = descriptor_limit();
+    raise_descriptor_limit();  // there is a socket for each task
+    run_warden(with_limits, cgroups, hardware_clock ? &*hardware_clock : nullptr,
                std::move(sockets->second), std::move(lifeline), daemon);
   });
   if (warden < 0) return fail_errno(errno, "executor: fork");

@@ -43,6 +43,7 @@ struct ExecutorOptions {
   int task_nice = 5;
   int task_oom_score_adj = 500;
   uint64_t core_limit_bytes = 0;
+  uint64_t task_descriptors = 0;  // the soft limit of a task; 0: the warden's
   // Between SIGTERM and SIGKILL for a task that reached its time limit.
   int64_t time_limit_grace_ms = 2'000;
   // A task's exit is told after this although a process of it is left: one that is stuck in the

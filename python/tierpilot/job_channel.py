@@ -12,6 +12,9 @@ from .node_lines import NodeLines, Save
 _VERSION = 1
 _FIRST_CHECKPOINT_S = 60  # until the node has said how often
 _FIRST_RETRY_PAUSE_S = 1
+# Of reports of all local ranks, but 40 and 100 of one: half of what a node reads. More would wait,
+# and tell later what was earlier.
+_MOST_AT_ONCE, _MOST_A_SECOND, _FEW_RANKS = 160, 400, 4
 _TAKES_CHECKPOINTS = json.dumps({"v": _VERSION, "type": "takes_checkpoints"}).encode() + b"\n"
 
 
@@ -52,6 +55,9 @@ class Job:
         self.errors = []  # what the node did not understand, the last ones
         self.dropped = 0  # reports that could not be sent
         self.reports = 0  # how often report() was called
+        self._ranks = max(_FEW_RANKS, int(environment.get("LOCAL_WORLD_SIZE", 1)))
+        self._may_report = _MOST_AT_ONCE / self._ranks
+        self._may_report_since = time.monotonic()
         self.rank = int(environment.get("RANK", 0))
         self.world_size = int(environment.get("WORLD_SIZE", 1))
         self.attempt = int(environment.get("TIERPILOT_ATTEMPT", 0))
@@ -70,7 +76,8 @@ class Job:
     def report(self, iteration, loss=None, iterations=0, samples=0, **measures):
         """How far the job is: this iteration, of how many, samples seen, the loss, any measures.
 
-        False: it was not sent, as nobody listens or reads.
+        False: it was not sent, as nobody listens or reads, or more than a hundred come in a second. The
+        last iteration is sent in any case.
         """
         message = {"v": _VERSION, "type": "progress", "iteration": _whole("iteration", iteration)}
         if iterations:
@@ -80,6 +87,9 @@ class Job:
         if loss is not None:
             message["loss"] = _figure(loss)
         self.reports += 1
+        if not self._in_time(bool(iterations) and iteration >= iterations):
+            self.dropped += self.connected
+            return False
         for source in self._sources:
             measures = {**source(), **measures}
         if measures:
@@ -172,6 +182,16 @@ class Job:
         """Ends the connection; what comes later does nothing."""
         self._path = None
         self._lines.close()
+
+    def _in_time(self, is_last):
+        now = time.monotonic()
+        more = (now - self._may_report_since) * _MOST_A_SECOND / self._ranks
+        self._may_report = min(_MOST_AT_ONCE / self._ranks, self._may_report + more)
+        self._may_report_since = now
+        if self._may_report < 1 and not is_last:
+            return False
+        self._may_report -= 1
+        return True
 
     def _pause(self, seconds):
         """Before the next try."""

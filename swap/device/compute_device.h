@@ -29,7 +29,7 @@ class DeviceMemory {
 class Copier {
  public:
   virtual ~Copier() = default;
-  // `data` is the device's; `offset` the tier's.
+  // `data` is the device's; `offset` the tier's. kUnavailable: the device failed, not the tier.
   virtual Status out(Tier& tier, int64_t offset, const std::byte* data, int64_t bytes) = 0;
   virtual Status in(Tier& tier, int64_t offset, std::byte* data, int64_t bytes) = 0;
 };

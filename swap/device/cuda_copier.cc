@@ -11,7 +11,7 @@ CudaDriver::Address address_of(const std::byte* data) {
 
 }  // namespace
 
-// With the first copy, in the thread of which they are.
+// In the thread that copies.
 Status CudaCopier::begin() {
   if (stream_) return {};
   if (!done_)

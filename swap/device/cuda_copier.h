@@ -30,7 +30,11 @@ class CudaCopier : public Copier {
  public:
   // All have to outlive it.
   CudaCopier(const CudaDriver& driver, CudaDriver::Context context, Pins& pins)
-      : driver_(driver), context_(context), pins_(pins) {}
+      : driver_(driver), context_(context), pins_(pins) {
+    const Within within(driver_, context_);
+    // A device that is full later has no room for a stream. What fails now is tried again.
+    (void)begin();
+  }
   ~CudaCopier() override;
 
   Status out(Tier& tier, int64_t offset, const std::byte* data, int64_t bytes) override;

@@ -173,7 +173,9 @@ std::optional<ShareForecast> ShareForecasts::by_card(const TaskSpec& spec, const
   return forecast;
 }
 
+// Who tells of the first iteration later was not loading all the while.
 void ShareForecasts::began(double start_s) {
+  if (start_s > kLongestStart_s) return;
   constexpr double kNewest = 0.2;
   start_s_ += kNewest * (start_s - start_s_);
 }

@@ -14,7 +14,6 @@ constexpr uint32_t kLeastNeed = 10;
 constexpr double kAboveUse = 1.05;         // a share that does not hold back what was measured
 constexpr uint64_t kFirstIterations = 10;  // by the first report that tells of any,
 constexpr double kFirstPart = 0.05;        // or this part of all
-constexpr double kLongestStart_s = 60;     // of work; who tells no iterations by then never will
 
 // What it would use of the unit if it never waited for a CPU: of the time that it does not wait it
 // computes a part. Several threads that are always ready wait more than all the time.

@@ -11,6 +11,9 @@
 
 namespace tierpilot {
 
+// Of work: who tells no iterations by then never will.
+inline constexpr double kLongestStart_s = 60;
+
 struct ShareForecast {
   sharing::Predicted predicted;
   std::string by;              // what it was predicted by, to be shown

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <utility>
 
 #include "base/log.h"
 
@@ -14,6 +15,13 @@ constexpr uint64_t kLongestSample_us = 1'000'000;
 // Those of several processes that were taken together are not so far apart.
 constexpr uint64_t kShortestPeriod_us = 50'000;
 constexpr uint64_t kFirstSample_us = 166'667;
+
+// Those of before a clock was set back.
+void drop_future(std::vector<GpuSample>& samples, int64_t wall_ms) {
+  constexpr int64_t kSlack_ms = 1000;
+  const auto latest_us = static_cast<uint64_t>(wall_ms + kSlack_ms) * 1000;
+  std::erase_if(samples, [&](const GpuSample& sample) { return sample.at_us > latest_us; });
+}
 
 }  // namespace
 
@@ -37,6 +45,16 @@ std::map<pid_t, int64_t> GpuMeter::add(const std::vector<GpuSample>& samples, ui
   constexpr uint64_t kGone_us = 60'000'000;
   std::erase_if(last_us_, [&](const auto& last) { return last.second + kGone_us < newest_us_; });
   return busy_ns;
+}
+
+bool GpuMeter::was_set_back(int64_t wall_ms, int64_t boot_ns) {
+  constexpr int64_t kStep_ms = 100;
+  const int64_t ahead_ms = wall_ms - boot_ns / 1'000'000;
+  const auto before = std::exchange(ahead_ms_, ahead_ms);
+  if (!before || ahead_ms > *before - kStep_ms) return false;
+  last_us_.clear();
+  newest_us_ = 0;
+  return true;
 }
 
 // What the thread has.
@@ -74,6 +92,7 @@ class GpuPoll::Looks {
   std::string mps_trouble_;
   std::vector<pid_t> mps_servers_;
   int64_t next_mps_ns_ = 0;
+  int mps_failures_ = 0;  // in a row
 };
 
 GpuPoll::GpuPoll(Options options, const Clock& clock, Looked looked)
@@ -133,7 +152,8 @@ void GpuPoll::Looks::measure(GpuLook& look) {
     index_ = own->index;
     nvml_.emplace(std::move(*opened));
   }
-  const auto samples = nvml_->samples(index_, meter_.newest_us());
+  const bool set_back = meter_.was_set_back(clock_.wall_ms(), clock_.boot_ns());
+  auto samples = nvml_->samples(index_, meter_.newest_us());
   const auto use = nvml_->use(index_);
   if (!samples || !use) {
     look.unmeasured = (samples ? use.error() : samples.error()).message;
@@ -143,8 +163,14 @@ void GpuPoll::Looks::measure(GpuLook& look) {
   }
   look.lost = lost_ = false;
   const int64_t now_ns = clock_.boot_ns();
+  drop_future(*samples, clock_.wall_ms());
   look.busy_ns = meter_.add(*samples, static_cast<uint64_t>(now_ns - measured_ns_) / 1000);
   measured_ns_ = now_ns;
+  if (set_back) {
+    look.busy_ns.clear();
+    look.unmeasured = "the clock was set back";
+    return;
+  }
   for (const auto& process : use->processes)
     if (process.memory_bytes)
       look.memory_bytes[static_cast<pid_t>(process.pid)] = *process.memory_bytes;
@@ -168,9 +194,12 @@ void GpuPoll::Looks::look_at_mps(GpuLook& look) {
     for (const auto& [pid, status] : state->servers) mps_servers_.push_back(pid);
   } else {
     mps_trouble_ = state.error().message;
-    if (state.error().code == ErrorCode::kTimeout && idle)
-      mps_ = std::make_unique<MpsControl>(*options_.mps);
+    // One that answers with a refusal may come to itself; one that does so again has lost its
+    // folder, say.
+    const bool useless = state.error().code == ErrorCode::kTimeout || mps_failures_ > 0;
+    if (useless && idle) mps_ = std::make_unique<MpsControl>(*options_.mps);
   }
+  mps_failures_ = state ? 0 : mps_failures_ + 1;
   look.mps_trouble = mps_trouble_;
   look.mps_servers = mps_servers_;
   const int64_t pause_ms = state ? options_.mps_period_ms : options_.mps_pause_ms;

@@ -42,8 +42,12 @@ class GpuMeter {
   std::map<pid_t, int64_t> add(const std::vector<GpuSample>& samples,
                                uint64_t since_us = 1'000'000);
   uint64_t newest_us() const { return newest_us_; }
+  // Samples carry the time of day: where that was set back none would be newer than the newest, and
+  // everybody idle. Whether it was since the last call: then what comes next is measured anew.
+  bool was_set_back(int64_t wall_ms, int64_t boot_ns);
 
  private:
+  std::optional<int64_t> ahead_ms_;  // the time of day, of the time since boot
   std::map<pid_t, uint64_t> last_us_;
   uint64_t newest_us_ = 0;
   uint64_t period_us_ = 1'000'000;  // of the driver: the shortest seen

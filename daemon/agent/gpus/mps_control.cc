@@ -171,7 +171,11 @@ Result<MpsState> MpsControl::ask() {
 }
 
 bool MpsControl::log_tells_fault() {
-  std::ifstream log(options_.folder / "log" / "server.log", std::ios::binary);
+  const auto path = options_.folder / "log" / "server.log";
+  std::error_code error;
+  // Whoever keeps it short begins it anew.
+  if (const auto bytes = fs::file_size(path, error); !error && bytes < log_read_) log_read_ = 0;
+  std::ifstream log(path, std::ios::binary);
   log.seekg(static_cast<std::streamoff>(log_read_));
   bool tells = false;
   for (std::string line; std::getline(log, line) && !log.eof();) {

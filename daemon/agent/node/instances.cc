@@ -5,6 +5,8 @@
 #include <fstream>
 #include <system_error>
 
+#include "base/log.h"
+
 namespace tierpilot::agent {
 namespace {
 
@@ -13,8 +15,8 @@ constexpr size_t kMostIds = 200;
 
 }  // namespace
 
-Result<Instances> Instances::take_over(const std::filesystem::path& work_dir, uint64_t instance,
-                                       const std::string& boot_id) {
+Instances Instances::take_over(const std::filesystem::path& work_dir, uint64_t instance,
+                               const std::string& boot_id) {
   Instances own;
   own.file_ = work_dir / "instances";
   own.boot_id_ = boot_id;
@@ -26,7 +28,9 @@ Result<Instances> Instances::take_over(const std::filesystem::path& work_dir, ui
       own.predecessors_.push_back(id);
   auto all = own.predecessors_;
   all.push_back(instance);
-  if (auto written = own.write(all); !written) return tl::unexpected(written.error());
+  // On a disk that is full the daemon starts all the same: it is what makes room there. The next
+  // one waits until this one's lease has ended.
+  if (auto written = own.write(all); !written) spdlog::warn("{}", written.error().message);
   return own;
 }
 

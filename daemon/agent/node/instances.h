@@ -16,8 +16,8 @@ namespace tierpilot::agent {
 class Instances {
  public:
   // Adds `instance` to those in the file. To be called under the lock, before it registers.
-  static Result<Instances> take_over(const std::filesystem::path& work_dir, uint64_t instance,
-                                     const std::string& boot_id);
+  static Instances take_over(const std::filesystem::path& work_dir, uint64_t instance,
+                             const std::string& boot_id);
   const std::vector<uint64_t>& predecessors() const { return predecessors_; }
   // The coordinator knows the new one: those before do not matter any more.
   Status registered();

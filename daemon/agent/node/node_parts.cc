@@ -44,6 +44,7 @@ Node::Parts::Parts(const NodeConfig& config, std::unique_ptr<Executor> executor,
       dirs_clock(system_clock(), age_from(this->dirs)) {}
 
 Node::Parts::~Parts() {
+  channels.checkpoint = [](AttemptId, const JobCheckpoint&) {};  // who takes them ends before
   health_checks.reset();
   // Of a driver that hangs all are waited for at the same time.
   if (gpu_reader) gpu_reader->stop();
@@ -202,9 +203,7 @@ Status Node::Parts::serve_metrics() {
 
 // The executor holds the lock: what earlier daemons left can be told in their stead.
 Status Node::Parts::take_over() {
-  auto taken = Instances::take_over(config.work_dir, instance, boot_id());
-  if (!taken) return tl::unexpected(taken.error());
-  instances = std::move(*taken);
+  instances = Instances::take_over(config.work_dir, instance, boot_id());
   auto ended = runner->kept_exits();
   if (!ended.empty())
     spdlog::info("{} tasks ended under an earlier daemon: their ends are reported", ended.size());

@@ -6,10 +6,8 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "base/files/listing.h"
+#include "base/files/tree_removal.h"
 #include "base/log.h"
 #include "daemon/exec/options.h"
 
@@ -19,73 +17,8 @@ namespace {
 
 constexpr int kMostOfAName = 8;  // that are being removed at a time
 
-// Depth first, with few descriptors and without paths: what is too deep is moved up to the top, and
-// removed from there. Never through a link, whatever tasks do there meanwhile.
-class TreeRemoval {
- public:
-  // The first error; 0: none. Looks up between the files: the daemon may be ending.
-  int run(const fs::path& top, const Chores::Ending& ending) {
-    remove(AT_FDCWD, top.c_str());
-    while (!open_.empty() && !ending) step();
-    return first_error_;
-  }
-
- private:
-  static constexpr size_t kMostDepth = 64;
-
-  struct Folder {
-    std::string name;
-    Listing listing;
-
-    int fd() const { return ::dirfd(listing.get()); }
-  };
-
-  void step() {
-    const auto& folder = open_.back();
-    if (const dirent* entry = ::readdir(folder.listing.get())) {
-      if (!is_dots(entry->d_name)) remove(folder.fd(), entry->d_name);
-    } else if (open_.size() == 1 && std::exchange(risen_, false)) {
-      ::rewinddir(folder.listing.get());
-    } else {
-      const auto name = std::move(open_.back().name);
-      open_.pop_back();
-      const int parent = open_.empty() ? AT_FDCWD : open_.back().fd();
-      if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0) note(errno);
-    }
-  }
-
-  void remove(int parent, const char* name) {
-    if (::unlinkat(parent, name, 0) == 0) return;
-    if (errno != EISDIR) return note(errno);
-    if (::unlinkat(parent, name, AT_REMOVEDIR) == 0) return;
-    if (errno != ENOTEMPTY && errno != EEXIST) return note(errno);
-    if (open_.size() == kMostDepth) return rise(parent, name);
-    if (auto listing = list_folder(parent, name))
-      open_.push_back({name, std::move(listing)});
-    else
-      note(errno);
-  }
-
-  void rise(int parent, const char* name) {
-    while (::renameat(parent, name, open_.front().fd(),
-                      fmt::format(".deep-{}", serial_++).c_str()) != 0)
-      // Else something has that name.
-      if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) return note(errno);
-    risen_ = true;
-  }
-
-  void note(int error) {
-    if (first_error_ == 0 && error != ENOENT) first_error_ = error;
-  }
-
-  std::vector<Folder> open_;  // from the top on
-  bool risen_ = false;        // since the top was last listed from its begin
-  uint64_t serial_ = 0;
-  int first_error_ = 0;
-};
-
 void remove_now(const fs::path& folder, const Chores::Ending& ending) {
-  const int error = TreeRemoval().run(folder, ending);
+  const int error = remove_tree(folder, [&] { return !ending; });
   if (error != 0 && !ending)
     spdlog::warn("folder {} cannot be removed: {}", folder.native(), std::strerror(error));
 }

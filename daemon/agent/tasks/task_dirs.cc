@@ -140,10 +140,11 @@ Result<LogChunk> TaskDirs::read_log(AttemptId attempt, std::string_view stream, 
     return chunk;
   }
   // Where the file system tells no holes from data, what was dropped reads as zeros.
-  if (const off_t data = ::lseek(fd.get(), static_cast<off_t>(offset), SEEK_DATA);
-      data > static_cast<off_t>(offset)) {
-    chunk.dropped = static_cast<uint64_t>(data) - offset;
-    offset = static_cast<uint64_t>(data);
+  const off_t data = ::lseek(fd.get(), static_cast<off_t>(offset), SEEK_DATA);
+  const bool only_hole = data < 0 && errno == ENXIO;  // to its end, which tasks set as they like
+  if (only_hole || data > static_cast<off_t>(offset)) {
+    chunk.dropped = (only_hole ? size : static_cast<uint64_t>(data)) - offset;
+    offset += chunk.dropped;
   }
   chunk.data.resize(std::min<uint64_t>(std::min(max_bytes, kMaxLogChunkBytes), size - offset));
   const ssize_t got =

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/files/listing.h"
+#include "base/files/own_folder.h"
 
 namespace tierpilot::agent {
 namespace fs = std::filesystem;
@@ -44,7 +44,7 @@ class TreeSum {
   }
 
   void enter(int parent, const char* name) {
-    auto listing = list_folder(parent, name);
+    auto listing = list_own_folder(parent, name);
     struct stat info {};
     if (!listing || ::fstat(::dirfd(listing.get()), &info) != 0) return;
     folders_.push_back({info.st_dev, info.st_ino, 0, std::move(listing)});

@@ -79,8 +79,7 @@ void take_file(const std::string& path, uid_t from) {
 // Depth first, with few descriptors: what is too deep is moved up to the top, and looked at last.
 class TreeWalk {
  public:
-  TreeWalk(uid_t from, Owner to, bool all_folders)
-      : from_(from), to_(to), all_folders_(all_folders) {}
+  TreeWalk(uid_t from, Owner to, const TakeOver& what) : from_(from), to_(to), what_(what) {}
 
   Status run(const fs::path& directory) {
     top_ = directory.native();
@@ -108,7 +107,8 @@ class TreeWalk {
     struct stat info {};
     if (!file || ::fstat(file.get(), &info) != 0) return;
     if (!S_ISDIR(info.st_mode)) {
-      if (info.st_uid == from_) note(change_owner(file, to_, top_));
+      if (info.st_uid == from_ && (what_.linked_files || info.st_nlink == 1))
+        note(change_owner(file, to_, top_));
     } else if (open_.size() < kMostDepth) {
       enter(folder, name.c_str());
     } else {
@@ -122,7 +122,7 @@ class TreeWalk {
     struct stat info {};
     if (!file || ::fstat(file.get(), &info) != 0 || !S_ISDIR(info.st_mode)) return UniqueFd();
     const bool others_too =
-        all_folders_ && !open_.empty();  // not the top: its name may be anybody's
+        what_.all_folders && !open_.empty();  // not the top: its name may be anybody's
     if (!others_too && info.st_uid != from_ && info.st_uid != to_.uid) return UniqueFd();
     if (auto status = change_owner(file, to_, top_); !status) {
       note(std::move(status));
@@ -158,7 +158,7 @@ class TreeWalk {
 
   const uid_t from_;
   const Owner to_;
-  const bool all_folders_;
+  const TakeOver what_;
   std::string top_;
   std::vector<Listing> open_;
   std::vector<std::string> risen_;
@@ -202,9 +202,8 @@ void take_back_files(const TaskLaunch& task) {
   for (const auto& path : task.given) take_file(path, task.user->uid);
 }
 
-Status take_over_tree(const fs::path& directory, uid_t from, uid_t to, gid_t to_group,
-                      bool all_folders) {
-  return TreeWalk(from, {to, to_group}, all_folders).run(directory);
+Status take_over_tree(const fs::path& directory, uid_t from, const TakeOver& what) {
+  return TreeWalk(from, {::geteuid(), ::getegid()}, what).run(directory);
 }
 
 std::optional<TaskUser> user_left(const fs::path& attempt_directory) {

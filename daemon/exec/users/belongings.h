@@ -27,12 +27,16 @@ void take_back_files(const TaskLaunch& task);
 // Also those that had a second name, once nothing is left of their user.
 void take_back_logs(const TaskLaunch& task);
 
-// Makes a directory and all below it `to`'s that was `from`'s, whatever modes, links and depth it
-// has, so that `to` can read and remove it. Where the directory itself is neither's, nothing. Files
-// of others stay as they are; their folders too, but for `all_folders`, which needs CAP_CHOWN. The
-// first error is told, and what can be done is done all the same.
-Status take_over_tree(const std::filesystem::path& directory, uid_t from, uid_t to, gid_t to_group,
-                      bool all_folders);
+struct TakeOver {
+  bool all_folders = false;  // also others'; needs CAP_CHOWN
+  bool linked_files = true;  // with a second name, which may be anywhere
+};
+
+// Makes a directory and all below it the daemon's that was `from`'s, whatever modes, links and
+// depth it has, so that it can read and remove it. Where the directory itself is neither's,
+// nothing. Files of others stay as they are. The first error is told, and what can be done is done
+// all the same.
+Status take_over_tree(const std::filesystem::path& directory, uid_t from, const TakeOver& what);
 
 // Whose something of an attempt may still be, of its directory or elsewhere: hand_over() notes it
 // there before it gives anything. Nothing: nobody's.

@@ -18,11 +18,14 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <thread>
 
+#include "base/files/tree_removal.h"
 #include "base/unique_fd.h"
 #include "daemon/exec/process.h"
 #include "daemon/exec/users/belongings.h"
@@ -36,9 +39,13 @@ namespace fs = std::filesystem;
 constexpr const char* kSharedFolders[] = {"/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue"};
 constexpr auto kStep = std::chrono::milliseconds(5);
 constexpr int kKillSteps = 400;
-constexpr int kPatienceMs = 10'000;
+constexpr int kPatienceMs = 10'000;  // since the last sign of life
+constexpr auto kMost = std::chrono::seconds(60);
+constexpr size_t kSignEvery = 4'096;  // entries
 
-std::string remove_files(uid_t uid, gid_t gid) {
+using GoesOn = std::function<bool()>;
+
+std::string remove_files(uid_t uid, const GoesOn& goes_on) {
   std::string left;
   for (const char* folder : kSharedFolders) {
     std::error_code error;
@@ -46,10 +53,8 @@ std::string remove_files(uid_t uid, gid_t gid) {
       struct stat info {};
       const auto& path = it->path();
       if (::lstat(path.c_str(), &info) != 0 || info.st_uid != uid) continue;
-      if (S_ISDIR(info.st_mode)) (void)take_over_tree(path, uid, uid, gid, false);
-      std::error_code failed;
-      fs::remove_all(path, failed);
-      if (failed && left.empty()) left = path.native() + ": " + failed.message();
+      const int failed = remove_tree(path, goes_on);
+      if (failed != 0 && left.empty()) left = path.native() + ": " + std::strerror(failed);
     }
   }
   return left;
@@ -78,11 +83,31 @@ void remove_ipc(const char* kind, uid_t uid, Remove remove) {
   }
 }
 
-std::string remove_all(uid_t uid, gid_t gid) {
+std::string remove_all(uid_t uid, const GoesOn& goes_on) {
   remove_ipc("shm", uid, [](int id) { ::shmctl(id, IPC_RMID, nullptr); });
   remove_ipc("sem", uid, [](int id) { ::semctl(id, 0, IPC_RMID); });
   remove_ipc("msg", uid, [](int id) { ::msgctl(id, IPC_RMID, nullptr); });
-  return remove_files(uid, gid);
+  return remove_files(uid, goes_on);
+}
+
+constexpr char kSign = '+', kAnswer = '.';
+
+// What a child says after its signs of life.
+Result<std::string> answer_of(int said) {
+  const auto deadline = std::chrono::steady_clock::now() + kMost;
+  std::string text;
+  for (char part[PIPE_BUF];;) {
+    if (!wait_readable(said, kPatienceMs)) return fail(ErrorCode::kTimeout, "who clears it hangs");
+    const ssize_t got = ::read(said, part, sizeof part);
+    if (got <= 0) break;
+    text.append(part, static_cast<size_t>(got));
+    text.erase(0, text.find_first_not_of(kSign));
+    if (text.empty() && std::chrono::steady_clock::now() > deadline)
+      return fail(ErrorCode::kTimeout,
+                  fmt::format("it has so much that {} s were not enough", kMost.count()));
+  }
+  if (text.empty()) return fail(ErrorCode::kTimeout, "who clears it was killed");
+  return text.substr(1);
 }
 
 // Runs `act` in a child that is the user; it may be killed there, by the user's other processes.
@@ -100,25 +125,27 @@ Result<std::string> as_user(uid_t uid, gid_t gid, Act act) {
                                .and_then([] { return give_up_all_privileges(); });
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
-    const std::string text = '.' + (is_user ? act() : is_user.error().message);
+    size_t entries = 0;
+    const GoesOn goes_on = [&] {
+      if (++entries % kSignEvery == 0) (void)!::write(say.get(), &kSign, 1);
+      return true;
+    };
+    const std::string text = kAnswer + (is_user ? act(goes_on) : is_user.error().message);
     (void)!::write(say.get(), text.data(), std::min<size_t>(text.size(), PIPE_BUF));
     ::_exit(0);
   }
   say.reset();
-  std::string text(PIPE_BUF, '\0');
-  const bool answered = wait_readable(said.get(), kPatienceMs);
-  const ssize_t got = answered ? ::read(said.get(), text.data(), text.size()) : 0;
-  if (!answered) ::kill(pid, SIGKILL);
+  auto answer = answer_of(said.get());
+  if (!answer) ::kill(pid, SIGKILL);
   ::waitpid(pid, nullptr, 0);
-  if (got <= 0) return fail(ErrorCode::kTimeout, "who clears it was killed, or hangs");
-  return text.substr(1, static_cast<size_t>(got) - 1);
+  return answer;
 }
 
 std::string kill_all_processes(uid_t uid, gid_t gid) {
   for (int step = 0; has_processes(uid); ++step) {
     if (step == kKillSteps) return "processes of it cannot be killed";
     // All that the user may signal, but not the process that does it: its own, and no others.
-    const auto killed = as_user(uid, gid, [] {
+    const auto killed = as_user(uid, gid, [](const GoesOn&) {
       ::kill(-1, SIGKILL);
       return std::string();
     });
@@ -141,7 +168,8 @@ bool has_processes(uid_t uid) {
 Status clear_user(uid_t uid, gid_t gid) {
   auto left = kill_all_processes(uid, gid);
   if (left.empty()) {
-    const auto removed = as_user(uid, gid, [&] { return remove_all(uid, gid); });
+    const auto removed =
+        as_user(uid, gid, [&](const GoesOn& goes_on) { return remove_all(uid, goes_on); });
     left = removed ? *removed : removed.error().message;
   }
   if (left.empty()) return {};
@@ -153,10 +181,11 @@ std::string clear_task(const TaskLaunch& task) {
   take_back_logs(task);
   auto cleared = user.reserved ? clear_user(user.uid, user.gid) : Status();
   // Last: no process is left that could undo it.
-  auto taken = take_over_tree(task.working_directory, user.uid, ::geteuid(), ::getegid(), true);
+  // A submitter has files elsewhere, which a second name here is no reason to take.
+  const TakeOver what{.all_folders = true, .linked_files = user.reserved};
+  auto taken = take_over_tree(task.working_directory, user.uid, what);
   for (const auto& folder : task.given_folders)
-    if (auto back = take_over_tree(folder, user.uid, ::geteuid(), ::getegid(), true); taken)
-      taken = std::move(back);
+    if (auto back = take_over_tree(folder, user.uid, what); taken) taken = std::move(back);
   take_back_logs(task);  // of a second name, which is gone now
   if (cleared) cleared = taken;
   if (!cleared) return cleared.error().message;

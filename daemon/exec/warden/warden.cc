@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <map>
 
@@ -28,6 +29,7 @@ namespace tierpilot {
 namespace {
 
 constexpr int kStrayRetryMs = 20;
+constexpr int kLateStrayRetryMs = 1'000;  // of those that nobody waits for
 // How long a task may run on after a pause of the machine, and little enough to be no load: a
 // reading costs a virtual machine some 0.2 ms.
 constexpr int kLookAtClockMs = 500;
@@ -48,6 +50,7 @@ struct Supervised {
 struct Lost {
   ProcessExit exit;
   std::optional<TaskLaunch> remains;
+  std::chrono::steady_clock::time_point since;
 };
 
 std::string how_it_was_lost(int status) {
@@ -98,7 +101,8 @@ class Warden {
   void look_at_clock();
   void relay(Supervised& supervised);
   void on_children();
-  void kill_strays();
+  size_t kill_strays();
+  void tell_lost(size_t strays);
   void lose_daemon();
   void order_stop(pid_t supervisor, Supervised& supervised, const StopTask& order);
   void to_daemon(const ExecMessage& message, UniqueFd attached = UniqueFd());
@@ -118,6 +122,7 @@ class Warden {
   std::map<pid_t, Supervised> supervised_;
   // Exits of killed supervisors, told when the processes that these left are dead.
   std::vector<Lost> lost_;
+  bool strays_ = false;  // there may be some
 };
 
 Status Warden::prepare() {
@@ -281,6 +286,7 @@ void Warden::set_lease_timer() const {
 int Warden::poll_timeout_ms() const {
   if (!waiting_.empty()) return 0;
   if (!lost_.empty()) return kStrayRetryMs;
+  if (strays_) return kLateStrayRetryMs;
   if (!hardware_clock_ || supervised_.empty()) return -1;
   const int64_t left_ns = next_look_boot_ns_ - system_clock().boot_ns();
   return static_cast<int>(std::clamp<int64_t>(left_ns / 1'000'000 + 1, 0, kLookAtClockMs));
@@ -337,25 +343,39 @@ void Warden::on_children() {
                         .attempt = ended.attempt,
                         .how = TaskEnd::kLost,
                         .reason = how_it_was_lost(status)},
-                       std::exchange(remains, std::nullopt)});
+                       std::exchange(remains, std::nullopt),
+                       std::chrono::steady_clock::now()});
+    strays_ = strays_ || WIFSIGNALED(status);
     supervised_.erase(found);
     if (remains) clear(*remains);
   }
-  if (!lost_.empty()) kill_strays();
+  if (strays_ || !lost_.empty()) tell_lost(kill_strays());
 }
 
-// Adopted from killed supervisors: what is a child of the warden and no supervisor.
-void Warden::kill_strays() {
-  bool none_left = true;
+// Adopted from killed supervisors: what is a child of the warden and no supervisor. How many there
+// are.
+size_t Warden::kill_strays() {
+  size_t strays = 0;
   const auto children = children_of_self();
-  if (!children) return;  // they are looked for again soon
+  if (!children) return 1;  // they are looked for again soon
   for (const pid_t child : *children) {
     if (supervised_.contains(child)) continue;
-    none_left = false;
+    ++strays;
     ::kill(child, SIGKILL);
   }
-  if (!none_left) return;
-  for (const auto& [exit, remains] : std::exchange(lost_, {})) {
+  strays_ = strays > 0;
+  return strays;
+}
+
+// Once nothing is left of them, or what is left cannot be killed: it is stuck in the kernel.
+void Warden::tell_lost(size_t strays) {
+  const auto patience = std::chrono::milliseconds(options_.kill_patience_ms);
+  for (auto& [exit, remains, since] : std::exchange(lost_, {})) {
+    if (strays > 0 && std::chrono::steady_clock::now() - since < patience) {
+      lost_.push_back({std::move(exit), std::move(remains), since});
+      continue;
+    }
+    if (strays > 0) exit.reason += "; processes that it left could not be killed yet";
     if (auto cgroup = cgroups_.find(exit.task_id, exit.attempt)) (void)cgroup->remove();
     to_daemon(exit);
     if (remains) clear(*remains);

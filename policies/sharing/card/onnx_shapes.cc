@@ -57,7 +57,8 @@ bool is_small(const onnx::TensorProto& tensor) {
 }
 
 bool fit(int64_t a, int64_t b) {
-  return std::max(std::abs(a), std::abs(b)) < kMostSize;
+  const auto fits = [](int64_t size) { return size > -kMostSize && size < kMostSize; };
+  return fits(a) && fits(b);
 }
 
 // Of whole numbers, a quotient towards zero; nothing where a size cannot be that.

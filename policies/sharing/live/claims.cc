@@ -37,7 +37,7 @@ double pass(double& left_s, double speed, double for_s) {
 // That a delay of at most so much adds to a run that may last so much longer than is most likely:
 // both are not far off at once.
 double unforeseen_s(double longer_s, double delay_s) {
-  return delay_s > 0 ? std::hypot(longer_s, delay_s) - longer_s : 0;
+  return delay_s > 0 && std::isfinite(longer_s) ? std::hypot(longer_s, delay_s) - longer_s : 0;
 }
 
 }  // namespace
@@ -194,8 +194,8 @@ Plan Claims::plan(const WaitingJob& job, const Predicted& predicted) const {
     if (at_s >= soonest.end_s) break;  // nothing that begins later ends sooner
     if (!begin.may_begin) continue;
     const double takes_s = time_from(std::span(all).subspan(first), predicted);
-    at_s += unforeseen_s(takes_s * (1 - 1 / upper_ratio(predicted)),
-                         wait_s(job, predicted, begin.room) - at_s);
+    const double longer_s = takes_s * (1 - 1 / upper_ratio(predicted));
+    at_s += unforeseen_s(longer_s, wait_s(job, predicted, begin.room) - at_s);
     const double end_s = at_s + takes_s;
     if (end_s <= job.promise_left_s)
       return {at_s, end_s,

@@ -213,6 +213,14 @@ TEST_F(ByCard, RunsOfItsModelCorrectItAndMakeItMoreCertain) {
   EXPECT_GT(after.predicted.run_upper_s, after.predicted.run_s);
 }
 
+TEST_F(ByCard, WhoFirstTellsOfIterationsAfterAnHourSpoilsNoForecasts) {
+  const auto before = forecasts_->of(spec_).predicted;
+  for (int i = 0; i < 5; ++i) forecasts_->began(3600);
+  EXPECT_EQ(forecasts_->of(spec_).predicted.run_s, before.run_s);
+  for (int i = 0; i < 5; ++i) forecasts_->began(30);
+  EXPECT_GT(forecasts_->of(spec_).predicted.run_s, before.run_s + 10);
+}
+
 // Whatever it is called and however long it trains; another one is another one.
 TEST_F(ByCard, AModelIsKnownByItsCard) {
   const auto model = forecasts_->model_of(spec_);

@@ -246,18 +246,42 @@ TEST_F(TaskDirsTest, ALongLogKeepsItsEndAndItsOffsets) {
 
 TEST_F(TaskDirsTest, AnHeirKnowsTheDaemonsSinceTheLastThatRegistered) {
   auto first = Instances::take_over(root, 1, "boot");
-  ASSERT_TRUE(first) << first.error().message;
-  EXPECT_TRUE(first->predecessors().empty());
-  ASSERT_TRUE(first->registered());
-  ASSERT_TRUE(Instances::take_over(root, 2, "boot"));  // dies before it registers
+  EXPECT_TRUE(first.predecessors().empty());
+  ASSERT_TRUE(first.registered());
+  Instances::take_over(root, 2, "boot");  // dies before it registers
   auto third = Instances::take_over(root, 3, "boot");
-  EXPECT_EQ(third->predecessors(), (std::vector<uint64_t>{1, 2}));
-  ASSERT_TRUE(third->registered());
-  EXPECT_EQ(Instances::take_over(root, 4, "boot")->predecessors(), std::vector<uint64_t>{3});
-  EXPECT_TRUE(Instances::take_over(root, 5, "another boot")->predecessors().empty());
+  EXPECT_EQ(third.predecessors(), (std::vector<uint64_t>{1, 2}));
+  ASSERT_TRUE(third.registered());
+  EXPECT_EQ(Instances::take_over(root, 4, "boot").predecessors(), std::vector<uint64_t>{3});
+  EXPECT_TRUE(Instances::take_over(root, 5, "another boot").predecessors().empty());
   std::ofstream(root / "instances") << "boot\nnonsense -1 99999999999999999999999";
-  EXPECT_TRUE(Instances::take_over(root, 6, "boot")->predecessors().empty());
-  EXPECT_TRUE(Instances::take_over(root, 7, "")->predecessors().empty()) << "which boot is unknown";
+  EXPECT_TRUE(Instances::take_over(root, 6, "boot").predecessors().empty());
+  EXPECT_TRUE(Instances::take_over(root, 7, "").predecessors().empty()) << "which boot is unknown";
+}
+
+// As on a disk that is full.
+TEST_F(TaskDirsTest, AnHeirThatCannotWriteKnowsTheDaemonsBeforeItAllTheSame) {
+  ASSERT_TRUE(Instances::take_over(root, 1, "boot").registered());
+  fs::create_directories(root / "instances.new");
+  auto second = Instances::take_over(root, 2, "boot");
+  EXPECT_EQ(second.predecessors(), std::vector<uint64_t>{1});
+  EXPECT_FALSE(second.registered());
+  fs::remove(root / "instances.new");
+  EXPECT_TRUE(second.registered());
+}
+
+TEST_F(TaskDirsTest, ALogThatATaskMadeLongEndsWhereItsTextDoes) {
+  const auto path = make({1, 1}, "text") / "stdout.log";
+  constexpr uint64_t kLong = uint64_t{1} << 40;
+  fs::resize_file(path, kLong);
+  auto dirs = *TaskDirs::open(root, {});
+  const auto first = dirs.read_log({1, 1}, "stdout", 0, UINT32_MAX);
+  ASSERT_TRUE(first) << first.error().message;
+  const auto rest = dirs.read_log({1, 1}, "stdout", kLong / 2, UINT32_MAX);
+  ASSERT_TRUE(rest) << rest.error().message;
+  EXPECT_TRUE(rest->end);
+  EXPECT_TRUE(rest->data.empty());
+  EXPECT_EQ(rest->dropped, kLong / 2);
 }
 
 }  // namespace

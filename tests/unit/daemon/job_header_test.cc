@@ -152,15 +152,29 @@ TEST_F(JobHeaderTest, ANodeThatDoesNotAnswerOrGoesEndsTheWait) {
 TEST_F(JobHeaderTest, ANodeThatDoesNotReadNeverMakesItWaitNorTearsALine) {
   Job job(path_);
   uint64_t sent = 0;
-  while (job.report({sent}) && sent < 1'000'000) ++sent;
+  while (job.report({sent, 1}) && sent < 1'000'000) ++sent;
   ASSERT_LT(sent, 1'000'000u);
   std::vector<uint64_t> errors;
   pass(100);
-  while (!job.report({sent + 1})) pass(300);
+  while (!job.report({sent + 1, 1})) pass(300);
   pass(600);
   const auto reports = channels_.take_reports();
   ASSERT_FALSE(reports.empty());
   EXPECT_LE(reports.back().progress.iteration, sent + 1);
+}
+
+TEST_F(JobHeaderTest, NoMoreIsToldInASecondThanANodeReads) {
+  Job job(path_);
+  const auto began = Job::Clock::now();
+  uint64_t sent = 0;
+  for (uint64_t i = 1; i <= 2000; ++i) sent += job.report({i, 2000});
+  const std::chrono::duration<double> passed = Job::Clock::now() - began;
+  EXPECT_GE(sent, 40U);
+  EXPECT_LE(static_cast<double>(sent), 42 + 100 * passed.count());
+  pass(600);
+  const auto reports = channels_.take_reports();
+  ASSERT_FALSE(reports.empty());
+  EXPECT_EQ(reports.back().progress.iteration, 2000U);
 }
 
 TEST_F(JobHeaderTest, OnlyACheckpointWaitsForTheNode) {

@@ -328,6 +328,20 @@ TEST_F(ExecutorTest, EventFdWakesAnEdgeTriggeredLoopForEveryTask) {
   }
 }
 
+TEST_F(ExecutorTest, OnlyTheWardenMayOpenMoreThanUsual) {
+  rlimit own{};
+  ::getrlimit(RLIMIT_NOFILE, &own);
+  const rlimit few{std::min<rlim_t>(256, own.rlim_max), own.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &few);
+  start({});
+  ::setrlimit(RLIMIT_NOFILE, &own);
+  run(shell(1, "ulimit -Sn > limit"));
+  rlimit of_warden{};
+  ASSERT_EQ(::prlimit(executor_->warden_pid(), RLIMIT_NOFILE, nullptr, &of_warden), 0);
+  EXPECT_EQ(of_warden.rlim_cur, own.rlim_max);
+  EXPECT_EQ(read_text(directory_.path("limit")), std::to_string(few.rlim_cur) + "\n");
+}
+
 TEST_F(ExecutorTest, TheWardenIsSmall) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers keep shadow memory";

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -199,6 +200,24 @@ TEST_F(ExecutorTest, ADeadSupervisorTakesItsTaskAlongAndIsReported) {
   EXPECT_FALSE(process_exists(detached));
   ASSERT_TRUE(executor_->cancel(8, 1, 0));
   EXPECT_EQ(listener_->wait_exit(8).how, TaskEnd::kCancelled);
+}
+
+// Killed, it stays until who traces it looks: as one that is stuck in the kernel.
+TEST_F(ExecutorTest, ALostTaskIsToldInTimeAlsoWhereAProcessOfItCannotBeKilled) {
+  start({.kill_patience_ms = 200});
+  ASSERT_TRUE(executor_->launch(shell(7, detached_sleeper(directory_.path("detached")) +
+                                             "; echo $PPID > supervisor; "
+                                             "exec sleep 1000")));
+  const pid_t stuck = wait_for_pid(directory_.path("detached"));
+  if (::ptrace(PTRACE_SEIZE, stuck, nullptr, nullptr) != 0) GTEST_SKIP() << "may not trace";
+  ASSERT_EQ(::kill(wait_for_pid(directory_.path("supervisor")), SIGKILL), 0);
+  const auto end = listener_->wait_exit(7);
+  EXPECT_EQ(end.how, TaskEnd::kLost);
+  EXPECT_NE(end.reason.find("could not be killed yet"), std::string::npos) << end.reason;
+  ASSERT_TRUE(executor_->launch(shell(8, "true")));
+  EXPECT_EQ(listener_->wait_exit(8).how, TaskEnd::kExited) << "others go on";
+  ::waitpid(stuck, nullptr, 0);
+  EXPECT_TRUE(wait_until_gone(stuck));
 }
 
 // It would keep the lock of the task root, and the next daemon from starting.

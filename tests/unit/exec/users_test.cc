@@ -200,7 +200,7 @@ TEST_F(UsersTest, AFolderOfSomebodyElsesIsNotGiven) {
 TEST_F(UsersTest, AFolderOfSomebodyElsesIsNotTakenBack) {
   const fs::path given = folder_->path("strangers-folder");
   ASSERT_EQ(status_of(given).st_uid, kStranger);
-  EXPECT_TRUE(take_over_tree(given, kFirst, ::geteuid(), ::getegid(), true));
+  EXPECT_TRUE(take_over_tree(given, kFirst, {.all_folders = true}));
   EXPECT_EQ(status_of(given).st_uid, kStranger);
 }
 

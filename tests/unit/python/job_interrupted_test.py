@@ -31,7 +31,7 @@ class Interrupted(WithANode):
         self.node.wait_for(lambda: self.node.saves)
         self.node.say(type="share", milli=300)
         for i in range(100):
-            self.assertTrue(self.job.report(iteration=i))
+            self.assertTrue(self.job.report(iteration=i, iterations=1))
             self.assertIsNone(self.job.should_stop())
             self.assertIsNone(self.job.cores())
             self.assertFalse(self.job.should_checkpoint())

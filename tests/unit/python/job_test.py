@@ -75,7 +75,7 @@ class WithANode(unittest.TestCase):
 
     def test_a_node_that_does_not_read_never_makes_it_wait_nor_tears_a_line(self):
         sent = 0
-        while self.job.report(iteration=sent, note=1.0):
+        while self.job.report(iteration=sent, iterations=1, note=1.0):
             sent += 1
             self.assertLess(sent, 1_000_000)
         self.assertGreater(self.job.dropped, 0)
@@ -85,12 +85,25 @@ class WithANode(unittest.TestCase):
             try:
                 got += self.node.recv(1 << 16)
             except BlockingIOError:
-                if self.job.report(iteration=10**9):
+                if self.job.report(iteration=10**9, iterations=1):
                     break
         got += self.node.recv(1 << 16)
         numbers = [json.loads(line)["iteration"] for line in got.splitlines()]
         self.assertEqual(numbers[:sent], list(range(sent)))
         self.assertEqual(numbers[-1], 10**9)
+
+    def test_no_more_is_told_in_a_second_than_a_node_reads(self):
+        began = time.monotonic()
+        sent = [self.job.report(i, iterations=2000) for i in range(1, 2001)]
+        passed = time.monotonic() - began
+        told = [line["iteration"] for line in self.lines()]
+        self.assertEqual(told, [i for i, was_sent in enumerate(sent, 1) if was_sent])
+        self.assertTrue(all(sent[:40]))
+        self.assertLessEqual(len(told), 42 + 100 * passed)
+        self.assertEqual(told[-1], 2000)
+        self.assertEqual(self.job.dropped, 2000 - len(told))
+        time.sleep(0.05)
+        self.assertTrue(self.job.report(2001))
 
     def test_a_node_that_is_gone_is_no_error(self):
         self.node.close()

@@ -120,6 +120,9 @@ TEST_F(CertainPromises, NobodyIsToldToWaitForWhatMayNeverEnd) {
 TEST_F(CertainPromises, WhoeverIsAheadForAnUnknownTimeMayTakeAllOfIt) {
   auto unknown = waiting(1000, 0, kNoPromise);
   EXPECT_FALSE(admit_beside({}, waiting(1000, 6, 15), {unknown}).admitted);
+  auto leaving = foretold_job(1, kBestEffort, 1000, 1000);
+  leaving.ends_in_s = 30;
+  EXPECT_FALSE(admit_beside({leaving}, waiting(1000, 6, 90), {unknown}).admitted);
   unknown.predicted["cpu"].milli = 300;
   EXPECT_TRUE(admit_beside({}, waiting(600, 6, 15), {unknown}).admitted)
       << "beside it there is room";

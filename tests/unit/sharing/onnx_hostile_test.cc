@@ -101,6 +101,23 @@ TEST(HostileOnnx, ABatchThatIsTooLargeIsRefusedWithTheLimit) {
     EXPECT_NE(card.error().message.find(word), std::string::npos) << card.error().message;
 }
 
+TEST(HostileOnnx, SizesThatDivideToNoNumberAreNotFolded) {
+  auto model = empty_model({{"x", {2, 3}}});
+  auto& graph = *model.mutable_graph();
+  for (const auto& [name, value] :
+       {std::pair("least", INT64_MIN), std::pair("minus", int64_t{-1})}) {
+    auto& tensor = *graph.add_initializer();
+    tensor.set_name(name);
+    tensor.set_data_type(onnx::TensorProto::INT64);
+    tensor.add_int64_data(value);
+    tensor.add_dims(1);
+  }
+  for (const char* operation : {"Div", "Add", "Sub", "Mul"})
+    add_node(graph, operation, {"least", "minus"}, operation);
+  add_node(graph, "Reshape", {"x", "Div"}, "z");
+  (void)describe(model);
+}
+
 // Each has almost twice the dimensions of the one before.
 TEST(HostileOnnx, DimensionsThatDoubleEndAtTheFirstThatIsTooLarge) {
   auto model = empty_model({});

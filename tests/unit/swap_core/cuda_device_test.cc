@@ -230,6 +230,14 @@ TEST(CudaDevice, WhatCannotBeCopiedOutStaysAndWhatCannotComeBackIsLost) {
   EXPECT_FALSE(gpu.bring(id, back));
   fake_cuda_fail_copies(2);  // one of each tier
   EXPECT_EQ(gpu.send(data), 0U);
+  EXPECT_NE(gpu.send(data), 0U) << "no tier has failed";
+}
+
+TEST(CudaDevice, HasItsStreamsBeforeItIsFull) {
+  const auto device = std::move(*open_device("cuda:0"));
+  const auto before = fake_cuda_count().streams;
+  const auto copier = device->copier();
+  EXPECT_EQ(fake_cuda_count().streams, before + 1);
 }
 
 }  // namespace

@@ -139,6 +139,10 @@ TEST_F(MpsControlTest, AFaultFromWhichItHasRecoveredStandsInItsLog) {
   log << "[Server 12] Client 7 caused a fatal exception\n" << std::flush;
   EXPECT_TRUE(control.ask()->faulted);
   EXPECT_FALSE(control.ask()->faulted);
+  // Somebody keeps it short.
+  std::ofstream(folder_ / "GPU-a" / "log" / "server.log", std::ios::trunc)
+      << "[Server 12] a fault\n";
+  EXPECT_TRUE(control.ask()->faulted);
 }
 
 TEST_F(MpsControlTest, ItFindsTheServerBesideItAndTheDriversLibrariesWhereTheDaemonDoes) {
@@ -218,6 +222,22 @@ TEST(GpuMeter, WhoHadNoTurnDidNotComputeMeanwhile) {
   EXPECT_THAT(meter.add({}, 200'000), UnorderedElementsAre());
   EXPECT_THAT(meter.add({}, 200'000), UnorderedElementsAre());
   EXPECT_THAT(meter.add({{7, 2'200'000, 50}}, 200'000), UnorderedElementsAre(Pair(7, 100'000'000)));
+}
+
+TEST(GpuMeter, MeasuresAnewWhereTheTimeOfDayWasSetBack) {
+  GpuMeter meter;
+  int64_t boot_ms = 1'000;
+  EXPECT_FALSE(meter.was_set_back(900'000, boot_ms * 1'000'000));
+  meter.add({{7, 900'000'000, 50}});
+  boot_ms += 250;
+  EXPECT_FALSE(meter.was_set_back(900'251, boot_ms * 1'000'000));
+  boot_ms += 250;
+  EXPECT_TRUE(meter.was_set_back(840'500, boot_ms * 1'000'000));
+  EXPECT_EQ(meter.newest_us(), 0U) << "samples of the new time are newer";
+  meter.add({{7, 840'400'000, 50}});
+  boot_ms += 250;
+  EXPECT_FALSE(meter.was_set_back(840'750, boot_ms * 1'000'000));
+  EXPECT_THAT(meter.add({{7, 840'650'000, 100}}), UnorderedElementsAre(Pair(7, 250'000'000)));
 }
 
 TEST(GpuMeter, SamplesMayBeFartherApartThanLooks) {
