@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -18,6 +19,10 @@ namespace {
 using prometheus::ClientMetric;
 using prometheus::MetricType;
 
+bool is_wrong_in_a_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != ':';
+}
+
 double seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
 }
@@ -25,8 +30,9 @@ double seconds(const timeval& time) {
 }  // namespace
 
 struct Exposition::Families {
-  ClientMetric& add(const std::string& name, const std::string& help, MetricType type,
-                    Labels labels) {
+  ClientMetric& add(std::string name, const std::string& help, MetricType type, Labels labels) {
+    // One wrong name would cost whoever scrapes the page all of it.
+    std::replace_if(name.begin(), name.end(), is_wrong_in_a_name, '_');
     const auto [place, is_new] = index.try_emplace(name, list.size());
     if (is_new) list.push_back({name, help, type, {}});
     auto& family = list[place->second];

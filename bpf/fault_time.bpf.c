@@ -66,7 +66,17 @@ struct {
 /* Too large for a stack. */
 static const struct tp_hist tp_no_durations = {};
 
+/* Of a fault whose end was missed, as this thread is in another one: it would last until that ends. */
+TP_INLINE void tp_drop_missed(void) {
+  __u32 tid = (__u32)bpf_get_current_pid_tgid();
+  if (!bpf_map_lookup_elem(&tp_faulting, &tid)) return;
+  bpf_map_delete_elem(&tp_faulting, &tid);
+  __sync_fetch_and_add(&tp_timing, -1);
+  __sync_fetch_and_add(&tp_untimed, 1);
+}
+
 TP_INLINE int tp_fault_begin(void) {
+  if (tp_timing != 0) tp_drop_missed();
   __u32 zero = 0;
   __u64* turn = bpf_map_lookup_elem(&tp_fault_turn, &zero);
   if (!turn) return 0;

@@ -64,10 +64,27 @@ void guarded(const tierpilot_swap* swap, const Work& work) {
   guarded(swap, 0, [&](Session& session) { return work(session), 0; });
 }
 
-Result<std::vector<std::unique_ptr<swap::Tier>>> wanted_tiers(
-    const tierpilot_swap_settings& settings, const swap::ComputeDevice& device, int workers) {
-  return settings.tiers && *settings.tiers ? swap::tiers_of(settings.tiers, swap::pages_for(device))
-                                           : swap::given_tiers(device, workers);
+// `host_bytes`: that the device itself takes of the host's memory.
+Result<std::vector<swap::MeasuredTier>> wanted_tiers(const std::string& list,
+                                                     swap::ComputeDevice& device, int workers,
+                                                     int64_t host_bytes) {
+  auto tiers = list.empty() ? swap::given_tiers(device, workers, host_bytes)
+                            : swap::tiers_of(list, swap::pages_for(device));
+  if (!tiers) return tl::unexpected(tiers.error());
+  return swap::measured(std::move(*tiers), device);
+}
+
+// Memory that is pinned is one device's; else sessions that were given the same have it together.
+Result<std::shared_ptr<swap::TierSet>> opened_tiers(const std::string& list,
+                                                    swap::ComputeDevice& device, int workers,
+                                                    int64_t host_bytes) {
+  const auto open = [&] { return wanted_tiers(list, device, workers, host_bytes); };
+  const char* const given = std::getenv("TIERPILOT_SWAP_TIERS");
+  const auto name = fmt::format("{} of {}: {}", list, workers, list.empty() && given ? given : "");
+  if (!device.runs_ahead()) return swap::tiers_of_process(name, open);
+  auto tiers = open();
+  if (!tiers) return tl::unexpected(tiers.error());
+  return std::make_shared<swap::TierSet>(std::move(*tiers));
 }
 
 // Of a front end that was built with an earlier version, and knows of less.
@@ -107,11 +124,10 @@ Result<std::unique_ptr<Session>> opened(const tierpilot_swap_settings& settings)
     if (!given) return tl::unexpected(given.error());
     made.budget_bytes = *given;
   }
-  auto tiers = wanted_tiers(settings, **device, workers);
+  const int64_t host_bytes = (*device)->runs_ahead() ? 0 : made.budget_bytes;
+  auto tiers = opened_tiers(settings.tiers ? settings.tiers : "", **device, workers, host_bytes);
   if (!tiers) return tl::unexpected(tiers.error());
-  auto ranked = swap::measured(std::move(*tiers), **device);
-  if (!ranked) return tl::unexpected(ranked.error());
-  return std::make_unique<Session>(made, std::move(*device), std::move(*ranked));
+  return std::make_unique<Session>(made, std::move(*device), std::move(*tiers));
 }
 
 // The program may go elsewhere before it is kept.

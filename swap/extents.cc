@@ -2,14 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace tierpilot::swap {
-
-namespace {
-int64_t rounded(int64_t bytes) {
-  return (bytes + Extents::kAlignment - 1) / Extents::kAlignment * Extents::kAlignment;
-}
-}  // namespace
 
 Extents::Extents(int64_t bytes) {
   bytes = bytes / kAlignment * kAlignment;
@@ -17,12 +12,16 @@ Extents::Extents(int64_t bytes) {
 }
 
 std::optional<int64_t> Extents::take(int64_t bytes) {
-  bytes = rounded(bytes);
+  bytes = aligned(bytes);
   for (auto at = free_.begin(); at != free_.end(); ++at) {
-    const auto [offset, room] = *at;
+    const int64_t offset = at->first, room = at->second;
     if (room < bytes) continue;
-    free_.erase(at);
-    if (room > bytes) free_.emplace(offset + bytes, room - bytes);
+    auto gap = free_.extract(at);  // takes no memory
+    if (room > bytes) {
+      gap.key() = offset + bytes;
+      gap.mapped() = room - bytes;
+      free_.insert(std::move(gap));
+    }
     used_ += bytes;
     peak_ = std::max(peak_, used_);
     return offset;
@@ -31,7 +30,7 @@ std::optional<int64_t> Extents::take(int64_t bytes) {
 }
 
 void Extents::give_back(int64_t offset, int64_t bytes) {
-  bytes = rounded(bytes);
+  bytes = aligned(bytes);
   used_ -= bytes;
   add_gap(free_, offset, bytes);
 }

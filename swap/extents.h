@@ -16,6 +16,11 @@ class Extents {
  public:
   static constexpr int64_t kAlignment = 4096;  // what direct writes to any disk need
 
+  // What a range of so many bytes takes.
+  static int64_t aligned(int64_t bytes) {
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+
   explicit Extents(int64_t bytes);
   // The offset of a range; nothing when no gap is large enough. `bytes` is above 0.
   std::optional<int64_t> take(int64_t bytes);

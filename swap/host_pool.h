@@ -1,14 +1,13 @@
-// What left the device, in the fastest tier that has room. Space is taken once and used again.
+// What left the device, in the fastest tier that has room.
 #pragma once
 
-#include <atomic>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "swap/device/compute_device.h"
-#include "swap/extents.h"
-#include "swap/tiers/tier_list.h"
+#include "swap/tiers/tier_set.h"
 
 namespace tierpilot::swap {
 
@@ -26,28 +25,27 @@ struct TierUse {
 // From any thread.
 class HostPool {
  public:
-  // `tiers` fast to slow, not empty.
-  explicit HostPool(std::vector<MeasuredTier> tiers);
+  explicit HostPool(std::shared_ptr<TierSet> tiers);
 
   // Spills to the next tier where one has no room, or fails. kExhausted: none has room.
   Result<Block> write(const std::byte* data, int64_t bytes, Copier& copier);
   Status read(const Block& block, std::byte* data, Copier& copier);
   void free(const Block& block);
 
-  const std::vector<MeasuredTier>& tiers() const { return tiers_; }
+  const std::vector<MeasuredTier>& tiers() const { return set_->tiers(); }
   std::vector<TierUse> use() const;
   // Of the tier that copies go to first.
-  Link link() const { return tiers_.front().link(); }
+  Link link() const { return tiers().front().link(); }
 
  private:
   struct Room {
-    Extents extents;
+    int64_t used_bytes = 0, peak_bytes = 0;
     int64_t errors = 0;
     std::string failure{};  // the last one's reason
   };
   Block take(size_t tier, int64_t bytes);
 
-  std::vector<MeasuredTier> tiers_;
+  const std::shared_ptr<TierSet> set_;
   mutable std::mutex mutex_;
   std::vector<Room> rooms_;
 };

@@ -1,12 +1,13 @@
 #include "swap/session.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace tierpilot::swap {
 
 Session::Session(const SessionSettings& settings, std::unique_ptr<ComputeDevice> device,
-                 std::vector<MeasuredTier> tiers)
+                 std::shared_ptr<TierSet> tiers)
     : settings_(settings),
       budget_bytes_(settings.budget_bytes),
       device_(std::move(device)),
@@ -191,11 +192,20 @@ Id Session::save(const SavedStorage& storage, const std::byte* data, ComputeDevi
   step_.save(id, *slots_.find(id), storage, watch_.since_begin_ns());
   const bool stays = !advice.away || plainly_fits();
   if (!finished) unfinished_.add(id, !stays);
-  if (finished && !stays) transfers_.copy_out(id);
-  if (!learner_.expected() && !stays && makes_room())
-    while (let_oldest_leave()) continue;  // that stayed as long as all fitted
-  mend();
+  let_leave(id, finished && !stays, !learner_.expected() && !stays && makes_room());
   return id;
+}
+
+// It is saved, whatever there is no memory for.
+void Session::let_leave(Id id, bool it, bool all_before) {
+  try {
+    if (it) transfers_.copy_out(id);
+    if (all_before)
+      while (let_oldest_leave()) continue;  // that stayed as long as all fitted
+    mend();
+  } catch (const std::bad_alloc&) {
+    // They stay.
+  }
 }
 
 void Session::finished() {

@@ -37,7 +37,7 @@ class Session {
 
   // `device`'s copies go to `tiers`.
   Session(const SessionSettings& settings, std::unique_ptr<ComputeDevice> device,
-          std::vector<MeasuredTier> tiers);
+          std::shared_ptr<TierSet> tiers);
 
   // The functions of tierpilot_swap.h, where their contracts stand.
   void begin();
@@ -80,6 +80,7 @@ class Session {
   StepWithStates with_states_of(const StepEnd& seen, bool settled) const;
   void see_to_states(const StepWithStates& step);
   void mend();
+  void let_leave(Id id, bool it, bool all_before);
   void lower_budget();
   // Of the device, now and until the next event.
   int64_t needed_bytes() const;

@@ -26,10 +26,12 @@ void SlotTable::away(const Slot& slot, int count) {
 
 Id SlotTable::add(int64_t bytes, const std::byte* data, bool kept, ComputeDevice::Stream stream) {
   auto id = static_cast<Id>(slots_.size());
-  if (free_.empty())
+  if (free_.empty()) {
+    free_.reserve(slots_.size() + 1);
     slots_.emplace_back();
-  else
+  } else {
     id = free_.back(), free_.pop_back();
+  }
   slots_[id] = {.state = State::kHere,
                 .kept = kept,
                 .bytes = bytes,
@@ -41,6 +43,7 @@ Id SlotTable::add(int64_t bytes, const std::byte* data, bool kept, ComputeDevice
 
 Block SlotTable::remove(Id id) {
   auto& slot = slots_[id];
+  is_told(id);
   const auto block = slot.block;
   if (slot.state == State::kAway)
     away(slot, -1);
@@ -57,8 +60,21 @@ void SlotTable::leave(Id id) {
 }
 
 void SlotTable::announce(Id id) {
-  slots_[id].state = State::kCopied;
-  copied_.push_back(id);
+  auto& slot = slots_[id];
+  slot.state = State::kCopied;
+  slot.to_tell = true;
+  slot.told_before = last_to_tell_;
+  (last_to_tell_ ? slots_[last_to_tell_].told_after : first_to_tell_) = id;
+  last_to_tell_ = id;
+}
+
+void SlotTable::is_told(Id id) {
+  auto& slot = slots_[id];
+  if (!slot.to_tell) return;
+  (slot.told_before ? slots_[slot.told_before].told_after : first_to_tell_) = slot.told_after;
+  (slot.told_after ? slots_[slot.told_after].told_before : last_to_tell_) = slot.told_before;
+  slot.to_tell = false;
+  slot.told_before = slot.told_after = 0;
 }
 
 void SlotTable::copied_out(Id id, const Block& block) {
@@ -89,13 +105,9 @@ bool SlotTable::drop_later(Id id) {
 }
 
 Id SlotTable::next_copied() {
-  while (!copied_.empty()) {
-    const auto id = copied_.front();
-    copied_.pop_front();
-    const auto* slot = find(id);
-    if (slot && slot->state == State::kCopied) return id;  // else asked for meanwhile
-  }
-  return 0;
+  const auto id = first_to_tell_;
+  is_told(id);
+  return id;
 }
 
 void SlotTable::let_go(Id id) {
@@ -105,6 +117,7 @@ void SlotTable::let_go(Id id) {
 }
 
 void SlotTable::keep(Id id) {
+  is_told(id);
   slots_[id].state = State::kBack;
 }
 

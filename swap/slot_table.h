@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "swap/host_pool.h"
@@ -30,8 +29,10 @@ struct Slot {
   int64_t bytes = 0;
   std::byte* data = nullptr;
   Block block{};
-  ComputeDevice::Stream stream = 0;  // in which it is made
-  ComputeDevice::Mark after = 0;     // what its copy has to wait for
+  ComputeDevice::Stream stream = 0;    // in which it is made
+  ComputeDevice::Mark after = 0;       // what its copy has to wait for
+  Id told_before = 0, told_after = 0;  // in kCopied: neighbours among what is to be told
+  bool to_tell = false;
 };
 
 struct SlotTotals {
@@ -54,12 +55,19 @@ class SlotTable {
   bool coming(Id id) const { return known(id) && slots_[id].state == Slot::State::kComing; }
   const SlotTotals& totals() const { return totals_; }
   void reset_least() { totals_.least_kept_away_bytes = totals_.kept_away_bytes; }
-  bool any_copied() const { return !copied_.empty(); }
+  bool any_copied() const { return first_to_tell_ != 0; }
 
   // In the device from now on.
   Id add(int64_t bytes, const std::byte* data, bool kept = false, ComputeDevice::Stream stream = 0);
   // The block of its copy, for whoever frees it.
   [[nodiscard]] Block remove(Id id);
+
+  // Of all that have one.
+  template <class Each>
+  void each_block(const Each& each) const {
+    for (const auto& slot : slots_)
+      if (slot.block.exists()) each(slot.block);
+  }
 
   // kHere: its copy out is asked for.
   void leave(Id id);
@@ -88,10 +96,13 @@ class SlotTable {
   void release(const Slot& slot);  // no more
   void away(const Slot& slot, int count);
   void announce(Id id);  // to the front end
+  void is_told(Id id);
 
   std::vector<Slot> slots_;  // by id; 0 is never used
-  std::vector<Id> free_;
-  std::deque<Id> copied_;  // the front end has to hear of these
+  std::vector<Id> free_;     // with room for all of them
+  // What the front end has to hear of is a list through the slots: threads that copy take no
+  // memory.
+  Id first_to_tell_ = 0, last_to_tell_ = 0;
   SlotTotals totals_;
 };
 

@@ -36,7 +36,7 @@ auto copied(const Copy& copy) -> decltype(copy()) {
 
 }  // namespace
 
-Transfers::Transfers(std::vector<MeasuredTier> tiers, ComputeDevice& device,
+Transfers::Transfers(std::shared_ptr<TierSet> tiers, ComputeDevice& device,
                      const CopyThreads& threads, std::mutex& mutex, SlotTable& slots, Ended ended)
     : device_(device),
       pool_(std::move(tiers)),
@@ -48,17 +48,27 @@ Transfers::Transfers(std::vector<MeasuredTier> tiers, ComputeDevice& device,
       out_("tp-swap-out", threads.out, device, [this](Id id, Copier& c) { run_out(id, c); }),
       in_("tp-swap-in", threads.in, device, [this](Id id, Copier& c) { run_in(id, c); }) {}
 
+// The thread that takes it waits for the lock. Where there is no memory for that, nothing is asked
+// for.
+void Transfers::ask(Lane& lane, Id id, ComputeDevice::Stream stream) {
+  const auto after = device_.mark(stream);
+  try {
+    lane.push(id);
+  } catch (...) {
+    device_.forget(after);
+    throw;
+  }
+  slots_.find(id)->after = after;
+}
+
 void Transfers::copy_out(Id id) {
+  ask(out_, id, slots_.find(id)->stream);
   slots_.leave(id);
-  auto& slot = *slots_.find(id);
-  slot.after = device_.mark(slot.stream);
-  out_.push(id);
 }
 
 void Transfers::copy_in(Id id, std::byte* data, ComputeDevice::Stream stream) {
+  ask(in_, id, stream);
   slots_.fetch(id, data);
-  slots_.find(id)->after = device_.mark(stream);
-  in_.push(id);
 }
 
 // What the copy has to wait for, without the lock.
@@ -66,7 +76,7 @@ Status Transfers::reach(std::unique_lock<std::mutex>& lock, Id id) {
   const auto after = std::exchange(slots_.find(id)->after, 0);
   if (after == 0) return {};
   lock.unlock();
-  auto status = device_.reach(after);
+  auto status = copied([&] { return device_.reach(after); });
   device_.forget(after);
   lock.lock();
   return status;
@@ -90,12 +100,12 @@ void Transfers::run_out(Id id, Copier& copier) {
   if (reached && !slot.dropped) {
     out_pace_.began(now_ns());
     lock.unlock();
-    const auto written = copied([&] { return pool_.write(slot.data, slot.bytes, copier); });
+    auto written = copied([&] { return pool_.write(slot.data, slot.bytes, copier); });
     lock.lock();
     if (written)
       block = *written;
     else
-      refusal_ = written.error().message;
+      refusal_ = std::move(written.error().message);
     out_pace_.ended(now_ns(), block ? slot.bytes : 0);
   }
   if (block) {

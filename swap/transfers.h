@@ -26,9 +26,8 @@ class Transfers {
  public:
   // Hears of a copy's end, under the lock; `in`: which way.
   using Ended = std::function<void(const Slot& slot, bool in)>;
-  // `mutex` is the lock, of `slots` too; they and the device have to outlive this. `tiers` fast to
-  // slow, not empty.
-  Transfers(std::vector<MeasuredTier> tiers, ComputeDevice& device, const CopyThreads& threads,
+  // `mutex` is the lock, of `slots` too; they and the device have to outlive this.
+  Transfers(std::shared_ptr<TierSet> tiers, ComputeDevice& device, const CopyThreads& threads,
             std::mutex& mutex, SlotTable& slots, Ended ended);
 
   // Ask for a copy out of what is here, or of what is away into `data`, when the slot's stream, or
@@ -56,6 +55,15 @@ class Transfers {
     ComputeDevice& device;
     ~Unpinned() { device.unpin(); }
   };
+  // What is left in tiers when all copies have ended: others may go on with them.
+  struct Leftovers {
+    HostPool& pool;
+    SlotTable& slots;
+    ~Leftovers() {
+      slots.each_block([this](const auto& block) { pool.free(block); });
+    }
+  };
+  void ask(Lane& lane, Id id, ComputeDevice::Stream stream);
   void run_out(Id id, Copier& copier);
   void run_in(Id id, Copier& copier);
   Status reach(std::unique_lock<std::mutex>& lock, Id id);
@@ -72,6 +80,7 @@ class Transfers {
   int64_t copies_out_ = 0, bytes_out_ = 0, refused_ = 0;
   std::string refusal_;
   int64_t copies_in_ = 0, bytes_in_ = 0, lost_ = 0;
+  Leftovers leftovers_{pool_, slots_};
   Lane out_, in_;  // last: their threads end first
 };
 

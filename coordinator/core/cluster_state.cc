@@ -112,7 +112,8 @@ Status restore(ClusterState& state) {
   state.begin_reckoning(*reckonings + 1);
   const auto ids_above = records::setting(db, restored::kIdsAbove, 0);
   const auto attempts_above = records::setting(db, restored::kAttemptsAbove, 0);
-  if (!ids_above || !attempts_above) return tl::unexpected(ids_above.error());
+  if (!ids_above) return tl::unexpected(ids_above.error());
+  if (!attempts_above) return tl::unexpected(attempts_above.error());
   state.last_task = std::max(*last_task, static_cast<uint64_t>(*ids_above));
   state.last_submission = std::max(*last_submission, static_cast<uint64_t>(*ids_above));
   state.restored_up_to = static_cast<uint64_t>(*ids_above);

@@ -110,11 +110,19 @@ std::shared_ptr<Stored> TensorPool::enter(const at::Tensor& tensor) {
                                     .flags = unfinished,
                                     .data = tensor.storage().data(),
                                     .bytes = stored->bytes()};
-  stored->id = tierpilot_swap_save(core_, &said);
-  if (stored->id == 0) return nullptr;
+  // All that takes memory comes before: afterwards the core knows it, and may read it.
+  by_id_.reserve(by_id_.size() + 1);
+  auto named = by_id_.extract(by_id_.emplace(0, stored).first);
+  auto& live = live_[stored->key()];
   if (unfinished) unfinished_[std::this_thread::get_id()] = node;
-  by_id_[stored->id] = stored;
-  live_[stored->key()] = stored;
+  stored->id = tierpilot_swap_save(core_, &said);
+  if (stored->id == 0) {
+    if (!live) live_.erase(stored->key());
+    return nullptr;
+  }
+  named.key() = stored->id;
+  by_id_.insert(std::move(named));
+  live = stored;
   return stored;
 }
 

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/statfs.h>
@@ -9,7 +10,10 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <new>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -31,6 +35,42 @@ Staging::~Staging() {
 
 namespace {
 
+// A child of a fork can use none of them, and would keep their room for as long as it lives.
+struct OwnFiles {
+  std::mutex mutex;
+  std::set<int> open;
+};
+OwnFiles& own_files() {
+  static OwnFiles files;
+  static const int once =
+      pthread_atfork([] { own_files().mutex.lock(); }, [] { own_files().mutex.unlock(); },
+                     [] {
+                       for (const int file : own_files().open) close(file);
+                       own_files().open.clear();
+                       own_files().mutex.unlock();
+                     });
+  (void)once;
+  return files;
+}
+
+class OwnFile {
+ public:
+  explicit OwnFile(UniqueFd file) : file_(std::move(file)) {
+    const std::lock_guard lock(own_files().mutex);
+    own_files().open.insert(file_.get());
+  }
+  ~OwnFile() {
+    const std::lock_guard lock(own_files().mutex);
+    // Else it was the parent's.
+    if (own_files().open.erase(file_.get()) == 0) (void)file_.release();
+  }
+  OwnFile(const OwnFile&) = delete;
+  int get() const { return file_.get(); }
+
+ private:
+  UniqueFd file_;
+};
+
 class DirectoryTier : public Tier {
  public:
   DirectoryTier(std::string name, UniqueFd file, bool direct, int64_t bytes)
@@ -46,6 +86,8 @@ class DirectoryTier : public Tier {
   }
 
   Status write(int64_t offset, const std::byte* data, int64_t bytes, Staging& staging) override {
+    // What could not be written back is told once, to whoever asks first.
+    const std::lock_guard lock(writing_);
     for (int64_t done = 0; done < bytes; done += Staging::kBytes) {
       const auto part = std::min(Staging::kBytes, bytes - done);
       std::memcpy(staging.data(), data + done, static_cast<size_t>(part));
@@ -95,7 +137,8 @@ class DirectoryTier : public Tier {
   }
 
   std::string name_;
-  UniqueFd file_;
+  OwnFile file_;
+  std::mutex writing_;
   bool direct_;
   int64_t bytes_;
 };

@@ -46,9 +46,11 @@ Result<int64_t> given_budget_bytes(const ComputeDevice& device, int workers) {
   return std::max<int64_t>(1, static_cast<int64_t>(*bytes) / device.sharers(workers));
 }
 
-Result<std::vector<std::unique_ptr<Tier>>> given_tiers(const ComputeDevice& device, int workers) {
+Result<std::vector<std::unique_ptr<Tier>>> given_tiers(const ComputeDevice& device, int workers,
+                                                       int64_t host_bytes) {
   const auto said = variable("TIERPILOT_SWAP_TIERS");
-  return said.empty() ? found_tiers(device, workers) : tiers_of(said, pages_for(device), workers);
+  return said.empty() ? found_tiers(device, workers, host_bytes)
+                      : tiers_of(said, pages_for(device), workers);
 }
 
 }  // namespace tierpilot::swap

@@ -18,7 +18,9 @@ int workers_of_this_program();
 // This worker's part of TIERPILOT_SWAP_BUDGET. kInvalid: it is not set, or no size.
 Result<int64_t> given_budget_bytes(const ComputeDevice& device, int workers);
 
-// Its part of TIERPILOT_SWAP_TIERS, or without that of the tiers that are found.
-Result<std::vector<std::unique_ptr<Tier>>> given_tiers(const ComputeDevice& device, int workers);
+// Its part of TIERPILOT_SWAP_TIERS, or without that of the tiers that are found beside what the
+// device takes of the host's memory.
+Result<std::vector<std::unique_ptr<Tier>>> given_tiers(const ComputeDevice& device, int workers,
+                                                       int64_t host_bytes);
 
 }  // namespace tierpilot::swap

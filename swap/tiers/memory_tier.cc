@@ -60,11 +60,10 @@ Result<std::unique_ptr<Tier>> open_memory_tier(std::string name, int node, int64
   void* data = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
                     kind | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) return fail_errno(errno, fmt::format("tier '{}': memory", name));
-  if (pages == MemoryPages::kToPin) {
-    (void)madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);
-    // After a fork the parent's next write would go to another page than a copy under way.
-    (void)madvise(data, static_cast<size_t>(bytes), MADV_DONTFORK);
-  }
+  if (pages == MemoryPages::kToPin) (void)madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  // After a fork the parent's next write to a pinned page would go to another one than a copy under
+  // way; and the child, which can use none of it, would keep all of it.
+  (void)madvise(data, static_cast<size_t>(bytes), MADV_DONTFORK);
   auto tier = std::make_unique<MemoryTier>(std::move(name), static_cast<std::byte*>(data), bytes);
   if (node >= 0)
     if (auto status = bind_to(data, bytes, node); !status) return tl::unexpected(status.error());

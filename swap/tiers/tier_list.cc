@@ -12,8 +12,8 @@
 #include <map>
 #include <string>
 
+#include "base/available_memory.h"
 #include "base/swap_tier_words.h"
-#include "swap/device/host_memory.h"
 
 namespace tierpilot::swap {
 namespace {
@@ -52,23 +52,43 @@ std::string swap_directory() {
   return said && *said ? said : "/var/tmp";
 }
 
-// Of all nodes, as new memory is taken near whoever runs: what can be had without swapping.
-void add_host(Tiers& tiers, int parts) {
-  const auto bytes = available_memory_bytes() / 2 / parts;
-  if (bytes < kLeastBytes) return;
+// Of the host's memory: what can be had without swapping, also for who lives in a cgroup, where the
+// memory of all nodes counts.
+class FoundRoom {
+ public:
+  FoundRoom(int64_t available_bytes, int parts) : left_(available_bytes), parts_(parts) {}
+  // Half of it; less than is worth it: none.
+  int64_t take(int64_t free_bytes) {
+    const auto bytes = std::min(free_bytes, left_) / 2 / parts_;
+    if (bytes < kLeastBytes) return 0;
+    left_ -= bytes * parts_;
+    return bytes;
+  }
+
+ private:
+  int64_t left_;
+  int parts_;
+};
+
+// Of all nodes, as new memory is taken near whoever runs.
+void add_host(Tiers& tiers, FoundRoom& room) {
+  const auto bytes = room.take(kMostBytes);
+  if (bytes == 0) return;
   auto tier = open_memory_tier("memory", -1, bytes, MemoryPages::kToPin);
   if (tier) tiers.push_back(std::move(*tier));
 }
 
-void add_nodes(Tiers& tiers, MemoryPages pages, int parts) {
+void add_nodes(Tiers& tiers, MemoryPages pages, FoundRoom& room) {
   if (numa_available() < 0) return;
   const int here = numa_node_of_cpu(sched_getcpu());
   for (int node = 0; node <= numa_max_node(); ++node) {
     if (!numa_bitmask_isbitset(numa_all_nodes_ptr, static_cast<unsigned>(node))) continue;
     if (node == here) continue;
     long long free_bytes = 0;
-    if (numa_node_size64(node, &free_bytes) <= 0 || free_bytes < kLeastBytes) continue;
-    auto tier = open_memory_tier(fmt::format("node{}", node), node, free_bytes / 2 / parts, pages);
+    if (numa_node_size64(node, &free_bytes) <= 0) continue;
+    const auto bytes = room.take(free_bytes);
+    if (bytes == 0) continue;
+    auto tier = open_memory_tier(fmt::format("node{}", node), node, bytes, pages);
     if (tier) tiers.push_back(std::move(*tier));
   }
 }
@@ -93,10 +113,11 @@ Result<Tiers> tiers_of(std::string_view list, MemoryPages pages, int parts) {
   return tiers;
 }
 
-Result<Tiers> found_tiers(const ComputeDevice& device, int parts) {
+Result<Tiers> found_tiers(const ComputeDevice& device, int parts, int64_t host_bytes) {
   Tiers tiers;
-  if (device.runs_ahead()) add_host(tiers, parts);
-  add_nodes(tiers, pages_for(device), parts);
+  FoundRoom of_host(available_memory_bytes() - host_bytes * parts, parts);
+  if (device.runs_ahead()) add_host(tiers, of_host);
+  add_nodes(tiers, pages_for(device), of_host);
   const auto directory = swap_directory();
   struct statvfs room {};
   Status failed;

@@ -26,8 +26,10 @@ Result<std::vector<std::unique_ptr<Tier>>> tiers_of(std::string_view list,
 MemoryPages pages_for(const ComputeDevice& device);
 
 // The host's memory, where the device has its own; NUMA nodes that this process does not run on;
-// and TIERPILOT_SWAP_DIR or /var/tmp. One of `parts` of half of what is free of each.
-Result<std::vector<std::unique_ptr<Tier>>> found_tiers(const ComputeDevice& device, int parts = 1);
+// and TIERPILOT_SWAP_DIR or /var/tmp. One of `parts` of half of what is free of each, and of what
+// the process's cgroups leave it beside `host_bytes`, which the device takes of the host's memory.
+Result<std::vector<std::unique_ptr<Tier>>> found_tiers(const ComputeDevice& device, int parts = 1,
+                                                       int64_t host_bytes = 0);
 
 // Fast to slow by the time of a copy out of the device and back. A tier that fails here is left
 // out; kUnavailable when none is left.

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
@@ -17,6 +18,8 @@ namespace tierpilot::tiertool {
 namespace {
 
 using nlohmann::ordered_json;
+
+constexpr double kLeastGbPerS = 0.001;  // a copy of 10 GB in three hours
 
 struct ReplayCommand {
   std::string format = "dtr", log, budget, net;
@@ -188,6 +191,12 @@ void add_options(CLI::App& verb, ReplayCommand& command) {
                       "of the link to host memory, each way, in 1e9 bytes a second; 0: no swapping")
           ->type_name("GB/s")
           ->check(number_between(0.0, 1e6))
+          ->check([](const std::string& text) {
+            const double said = std::strtod(text.c_str(), nullptr);
+            return said == 0 || said >= kLeastGbPerS
+                       ? std::string()
+                       : fmt::format("0 or at least {}", kLeastGbPerS);
+          })
           ->capture_default_str();
   verb.add_option("--latency", command.latency_us, "of each copy, in microseconds")
       ->type_name("US")

@@ -12,7 +12,8 @@ namespace {
 // tell again.
 bool can_still_hold(const ClusterState& state, const OpenDecision& open, size_t full) {
   const auto* task = state.tasks.find(open.attempt.task);
-  if (!task || task->state != TaskState::kQueued || task->attempt + 1 != open.attempt.attempt)
+  if (!task || task->state != TaskState::kQueued ||
+      state.next_attempt(*task) != open.attempt.attempt)
     return false;
   const NodeRecord& node = *open.placement->records[full];
   const NodeState& seen = open.view().nodes[full];

@@ -74,19 +74,45 @@ size_t wanted_by(const Decision& decision) {
 void Dispatcher::pump() {
   if (pumping_ || state_.adopting()) return;  // what is placed below pumps again
   const SetWhile pumping(pumping_);
+  if (look_from_ && state_.clock.boot_ns() >= look_at_all_ns_) look_from_.reset();
   for (int placed = 0; !open_ && state_.store.trouble().empty(); ++placed) {
     if (placed == kMostAtOnce) {
       go_on_later();
       break;
     }
     holding_.wake();
-    auto next = next_task(state_, gangs_->policies(), holding_.allowed(host_.active()));
+    auto next = next_task(state_, gangs_->policies(), holding_.allowed(host_.active()), look_from_);
+    if (next.beyond) {
+      look_further(*next.beyond);
+      continue;
+    }
     if (next.gang) {
       gangs_->place(*next.task, *next.gang);
       continue;
     }
     if (!next.task || !dispatch(*next.task, std::move(next.placement))) break;
   }
+}
+
+// What has changed for those before is seen a little later: in time to nobody's harm, and without
+// looking at all of them for each task that is placed.
+void Dispatcher::look_further(const QueuePlace& from) {
+  constexpr int64_t kPause_ns = 100'000'000;
+  constexpr int64_t kPausePerLook = 10;
+  const int64_t now_ns = state_.clock.boot_ns();
+  if (!look_from_) look_further_since_ns_ = now_ns;
+  const int64_t pause_ns = std::max(kPause_ns, kPausePerLook * (now_ns - look_further_since_ns_));
+  const bool is_first = !std::exchange(look_from_, from);
+  look_at_all_ns_ = now_ns + pause_ns;
+  if (is_first) hooks_.after(pause_ns / 1000, [this] { look_at_all(); });
+}
+
+void Dispatcher::look_at_all() {
+  const int64_t left_ns = look_at_all_ns_ - state_.clock.boot_ns();
+  if (left_ns > 0)
+    hooks_.after(left_ns / 1000 + 1, [this] { look_at_all(); });
+  else
+    pump();
 }
 
 void Dispatcher::go_on_later() {

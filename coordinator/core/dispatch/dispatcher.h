@@ -45,6 +45,8 @@ class Dispatcher {
 
  private:
   void go_on_later();
+  void look_further(const QueuePlace& from);
+  void look_at_all();
   // False: the task could not be placed, and would not be if it were tried again now.
   bool dispatch(Task& task, PlacementView placement);
   void answered(const PolicyHost::Decided& decided);
@@ -75,6 +77,9 @@ class Dispatcher {
   bool pumping_ = false;
   bool goes_on_ = false;  // a pump() that was cut short is posted
   bool watching_deadline_ = false;
+  // Many at the head of the queue let others pass: they are not looked at again at once.
+  std::optional<QueuePlace> look_from_;
+  int64_t look_further_since_ns_ = 0, look_at_all_ns_ = 0;
 };
 
 }  // namespace tierpilot

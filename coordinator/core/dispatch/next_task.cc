@@ -134,8 +134,10 @@ class FarData {
 // The queue as policies/scheduling/queue_turns.h wants it. Writes down why a task has no turn.
 class QueueLook {
  public:
-  explicit QueueLook(ClusterState& state)
-      : state_(state), far_(state), at_(state.tasks.queue().begin()) {}
+  QueueLook(ClusterState& state, const std::optional<QueuePlace>& from)
+      : state_(state),
+        far_(state),
+        at_(from ? state.tasks.queue().lower_bound(*from) : state.tasks.queue().begin()) {}
 
   std::optional<QueuePlace> place() const {
     if (at_ == state_.tasks.queue().end()) return std::nullopt;
@@ -162,9 +164,10 @@ class QueueLook {
 
 }  // namespace
 
-NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full) {
+NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full,
+                   const std::optional<QueuePlace>& from) {
   state.keep_order();
-  QueueLook queue(state);
+  QueueLook queue(state, from);
   QueueTurns turns;
   turns.begin(state.held.size());
   Awaiting swaps;
@@ -186,18 +189,22 @@ NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full) {
       task->reason = std::move(plan.reason);
       const int64_t waited_ms =
           state.clock.wall_ms() - std::max(task->submitted_ms, task->ready_ms);
-      if (plan.could_fit && waited_ms > state.settings.gang_patience_ms) break;
+      if (plan.could_fit && waited_ms > state.settings.gang_patience_ms) return {};
       continue;
     }
     auto placement = make_view(state, *task, shows_full, swaps);
     task->reason.clear();
     if (placement.has_candidate()) return {task, std::move(placement)};
     const Passes passes = note_why(state, *task);
-    if (passes == Passes::kNobody) break;
+    if (passes == Passes::kNobody) return {};
     if (passes == Passes::kWhoSwapsNotThere) swaps_there.insert(task->spec.node);
     if (passes == Passes::kWhoSwapsNot) swaps = {task, state.catalog.data_bytes(task->spec)};
   }
-  return {};
+  // Further on nobody knows what is kept for these.
+  if (swaps.task || !swaps_there.empty()) return {};
+  NextTask none;
+  none.beyond = turns.cut_off();
+  return none;
 }
 
 }  // namespace tierpilot

@@ -18,7 +18,11 @@ struct NextTask {
   Task* task = nullptr;
   PlacementView placement;
   std::optional<GangPlan> gang{};  // where it is one
+  // There is none before this place, where all let others pass, and nobody has looked further.
+  std::optional<QueuePlace> beyond{};
 };
-NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full = false);
+// `from`: nobody before that place.
+NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full = false,
+                   const std::optional<QueuePlace>& from = std::nullopt);
 
 }  // namespace tierpilot

@@ -194,8 +194,11 @@ void GangLife::answered(AttemptId attempt, uint64_t id, const std::string& node,
   auto* now = current(id, attempt.attempt);
   const auto* rank = state_.tasks.find(attempt.task);
   if (!taken || !gang || !now || now->stopping || !rank || rank->rank->rank != 0) return;
-  for (uint32_t number = 1; number < now->ranks.size() && !now->stopping; ++number)
+  // A rank whose node takes it no more may end the try.
+  for (uint32_t number = 1; now && number < now->ranks.size() && !now->stopping; ++number) {
     if (!now->ranks[number].told) send(*gang, *now, number, *taken);
+    now = current(id, attempt.attempt);
+  }
 }
 
 void GangLife::watch_start(const Task& gang) {

@@ -79,8 +79,10 @@ void NodeAdmin::ask_back(NodeRecord& node) {
   for (const auto& attempt : node.held) {
     const auto* task = state_.tasks.find(attempt.task);
     if (!task || (!all && task->state == TaskState::kRunning)) continue;
-    if (asked_back_.emplace(attempt, node.link.get()).second)
-      node.link->cancel(attempt, fmt::format("node '{}' is drained", node.facts.name));
+    auto& over = asked_back_[attempt];
+    if (over.lock() == node.link) continue;
+    over = node.link;
+    node.link->cancel(attempt, fmt::format("node '{}' is drained", node.facts.name));
   }
 }
 

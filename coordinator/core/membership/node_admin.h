@@ -4,9 +4,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <set>
+#include <memory>
 #include <string>
-#include <utility>
 
 #include "coordinator/core/cluster_state.h"
 #include "coordinator/core/outcomes/lifecycle.h"
@@ -41,7 +40,7 @@ class NodeAdmin {
   ClusterState& state_;
   std::map<std::string, int64_t> deadlines_ns_;  // of drains, once they were asked for
   // Attempts that were asked back, and over which connection: one that breaks may lose it.
-  std::set<std::pair<AttemptId, const NodeLink*>> asked_back_;
+  std::map<AttemptId, std::weak_ptr<NodeLink>> asked_back_;
 };
 
 }  // namespace tierpilot

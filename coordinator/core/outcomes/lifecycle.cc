@@ -185,6 +185,7 @@ void Lifecycle::found(const std::string& node, const DatasetVersion& what) {
     spdlog::info("task {}: what it wrote is on node '{}' after all: it need not run again", id,
                  node);
     state_.held.forget(id);
+    if (task->spec.is_shared()) hooks_.share_ended(*task, false);  // a unit may be kept for it
     task->started_ms = started_by_exit_ms(state_.clock, *task, *task->exit);
     begin_to_wait(state_, *task);
     writes_.write({id}, {}, nullptr);

@@ -69,10 +69,11 @@ void ShareKeeper::look_through_queue(Units& now) {
     auto* task = state_.tasks.find(id);
     if (!task) continue;
     auto why = stands_back(*task, now);
-    if (why.empty() && !has_kept_unit(id))
+    const bool in_time = state_.clock.boot_ns() < until_ns;
+    if (why.empty() && !has_kept_unit(id) && in_time)
       if (const auto* alike = refused.why(*task)) why = *alike;
-    const bool in_time = task->spec.share.latency_sensitive || state_.clock.boot_ns() < until_ns;
-    if (why.empty() && in_time && ++looked_at[task->spec.share.engine] <= kMostLookedAt) {
+    const bool goes_on = in_time || task->spec.share.latency_sensitive;
+    if (why.empty() && goes_on && ++looked_at[task->spec.share.engine] <= kMostLookedAt) {
       const size_t kept = kept_for_.size();
       look_at(*task, now, ahead);
       if (kept_for_.size() < kept) refused.clear();

@@ -11,10 +11,11 @@ namespace {
 // Powers of two, in ns: from 16 ns to 0.27 s, what a page-in from a slow disk takes.
 constexpr int kLatencyFrom = 4, kLatencyTo = 28;
 
-constexpr std::array<std::string_view, 8> kGauges{"pool_waiting_requests",  "pool_replicas",
-                                                  "pool_fast_pinned_bytes", "data_readers",
-                                                  "data_readers_waiting",   "migrate_node_pairs",
-                                                  "placement_conflicts",    "tiers_measured_ago_s"};
+constexpr std::array<std::string_view, 11> kGauges{
+    "pool_waiting_requests", "pool_replicas",          "pool_fast_pinned_bytes",
+    "data_readers",          "data_readers_waiting",   "migrate_node_pairs",
+    "placement_conflicts",   "tiers_measured_ago_s",   "swap_room_bytes",
+    "swap_room_given_bytes", "placement_advised_bytes"};
 
 bool is_gauge(const std::string& figure) {
   return std::ranges::find(kGauges, figure) != kGauges.end() || figure.ends_with("_share") ||
@@ -38,8 +39,8 @@ constexpr std::array kUnits{
 std::string take_labels(const std::string& figure, Exposition::Labels& labels) {
   static const std::regex pair(R"(migrate_(node\d+|other)_to_(node\d+|other)_(\w+))");
   static const std::regex of_node(R"((numa_hint|fault)_node(\d+)_(\w+))");
-  static const std::regex reason(R"(migrate_(\w+)_pages)");
-  static const std::regex tracker(R"(placement_tracker_(?!cpu_s$)(\w+))");
+  static const std::regex reason(R"(migrate_([\w#]+)_pages)");
+  static const std::regex tracker(R"(placement_tracker_(?!cpu_s$)([\w-]+))");
   std::smatch found;
   if (std::regex_match(figure, found, pair)) {
     labels = {{"from", found[1]}, {"to", found[2]}};

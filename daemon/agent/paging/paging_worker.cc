@@ -138,7 +138,10 @@ void PagingWorker::scan() {
   drop_unwanted(choice.targets);
   unwatched_ = 0;
   for (const auto& target : choice.targets)
-    if (!watched_.count(target.loop.pid)) add(target);
+    if (const auto watched = watched_.find(target.loop.pid); watched != watched_.end())
+      watched->second.resident_bytes = target.resident_bytes;
+    else
+      add(target);
   if (watched_.empty()) drop_engine();
 }
 
@@ -157,15 +160,35 @@ void PagingWorker::drop_unwanted(const std::vector<PagingTarget>& wanted) {
 
 void PagingWorker::add(const PagingTarget& target) {
   if (!engine_) make_engine();
-  const auto status = engine_->loop->add(target.loop);
+  auto status = engine_->loop->add(target.loop);
+  if (!status && status.error().code == ErrorCode::kExhausted && smallest_gives_way_to(target))
+    status = engine_->loop->add(target.loop);
   if (status) {
-    watched_[target.loop.pid] = {target.loop, target.started_ticks};
+    watched_[target.loop.pid] = {target.loop, target.started_ticks, target.resident_bytes};
     return;
   }
   // It ended between the scan and now.
   if (status.error().code == ErrorCode::kNotFound) return;
   ++unwatched_;
   tell(status.error().message);
+}
+
+// Where no more can be watched: one that is much larger is worth beginning anew.
+bool PagingWorker::smallest_gives_way_to(const PagingTarget& target) {
+  constexpr uint64_t kMuchLarger = 2;
+  auto smallest = watched_.end();
+  for (auto at = watched_.begin(); at != watched_.end(); ++at) {
+    if (at->second.target.group.policy == PagingPolicy::kStatic) continue;  // needs no tracker
+    if (smallest == watched_.end() || at->second.resident_bytes < smallest->second.resident_bytes)
+      smallest = at;
+  }
+  if (smallest == watched_.end() ||
+      target.resident_bytes < kMuchLarger * smallest->second.resident_bytes)
+    return false;
+  engine_->loop->remove(smallest->first);
+  watched_.erase(smallest);
+  ++unwatched_;
+  return true;
 }
 
 void PagingWorker::make_engine() {

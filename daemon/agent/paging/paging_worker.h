@@ -57,6 +57,7 @@ class PagingWorker {
   struct Watched {
     LoopTarget target;
     uint64_t started_ticks = 0;
+    uint64_t resident_bytes = 0;  // when it was looked for last
   };
   struct Engine;
 
@@ -65,6 +66,7 @@ class PagingWorker {
   void scan();
   void drop_unwanted(const std::vector<PagingTarget>& wanted);
   void add(const PagingTarget& target);
+  bool smallest_gives_way_to(const PagingTarget& target);
   void make_engine();
   void drop_engine();
   void tell(const std::string& trouble);

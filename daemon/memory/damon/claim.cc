@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +14,13 @@
 
 namespace tierpilot {
 namespace {
+
+bool is_at(int file, const std::filesystem::path& path) {
+  struct stat there {
+  }, open{};
+  return ::stat(path.c_str(), &there) == 0 && ::fstat(file, &open) == 0 &&
+         there.st_dev == open.st_dev && there.st_ino == open.st_ino;
+}
 
 const std::string kKdamonds = "/sys/kernel/mm/damon/admin/kdamonds";
 const std::string kCount = kKdamonds + "/nr_kdamonds";
@@ -91,14 +99,17 @@ Status DamonClaim::lock(const DamonFilesOptions& options) {
   const auto path = sysroot_.resolve(options.claim_path);
   std::error_code ignored;
   std::filesystem::create_directory(path.parent_path(), ignored);
-  lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock_) return fail_errno(errno, fmt::format("claim file '{}'", path.string()));
-  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-    lock_.reset();
-    return fail(
-        ErrorCode::kConflict,
-        fmt::format("unavailable: in use: '{}' is locked by another process", path.string()));
-  }
+  do {
+    lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!lock_) return fail_errno(errno, fmt::format("claim file '{}'", path.string()));
+    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+      lock_.reset();
+      return fail(
+          ErrorCode::kConflict,
+          fmt::format("unavailable: in use: '{}' is locked by another process", path.string()));
+    }
+    // Whoever had it may have removed it in between: a file without a name claims nothing.
+  } while (!is_at(lock_.get(), path));
   claim_path_ = path.string();
   const auto boot = sysroot_.read(kBootId);
   if (!boot) return tl::unexpected(boot.error());

@@ -76,7 +76,7 @@ void Mover::add_pages(const MoveRequest& request, uint64_t start, uint64_t end,
       continue;
     }
     // A mapping with huge pages has base pages between them.
-    const bool base = huge && request.page_bytes == kHugePageBytes;
+    const bool base = request.page_bytes == kHugePageBytes;
     const uint64_t bytes = base ? kBasePageBytes : request.page_bytes;
     batch.add(at, bytes, owner);
     at += bytes;

@@ -29,7 +29,7 @@ struct MoveRequest {
   pid_t pid = 0;
   uint64_t start = 0;  // huge pages that begin before or end after the range are moved whole
   uint64_t end = 0;
-  uint32_t page_bytes = 4096;  // 2 MiB: also base pages among huge ones, where the kernel tells
+  uint32_t page_bytes = 4096;  // 2 MiB: also base pages among huge ones
   std::vector<int> nodes;      // the first one with room; pages on any of them stay
 };
 

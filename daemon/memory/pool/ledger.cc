@@ -57,7 +57,8 @@ std::optional<DatasetId> PoolLedger::fast_victim(const std::set<DatasetId>& exce
 bool PoolLedger::fast_room_coming() const {
   return std::any_of(entries_.begin(), entries_.end(), [](const auto& item) {
     const Replica& replica = item.second;
-    return replica.leaving || (replica.busy && replica.fast() && replica.pins == 0);
+    return replica.leaving ||
+           (replica.busy && (replica.fast() || replica.arriving) && replica.pins == 0);
   });
 }
 

@@ -21,6 +21,7 @@ namespace tierpilot {
 struct Replica : TierReplica {
   DatasetId id;
   bool leaving = false;               // a transfer removes the fast one, whose bytes are still used
+  bool arriving = false;              // a transfer makes one for nobody, and has taken its bytes
   ServeHow arrived = ServeHow::kHit;  // how it last came into the fast tier
   int64_t arrived_ns = 0;             // how long that took
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/available_memory.h"
 #include "daemon/probe/active/classes.h"
 #include "daemon/probe/active/interference.h"
 #include "daemon/probe/active/session.h"
@@ -55,7 +56,9 @@ Result<std::vector<TierMeasurement>> measure_tiers(const std::vector<TierSpec>& 
   if (wanted.rounds < 1 || wanted.timeout.count() < 1)
     return fail(ErrorCode::kInvalid, "measuring takes at least one round and one millisecond");
   ProbeOptions options = wanted;
-  if (!options.node_footprint_bytes) options.node_footprint_bytes = node_footprint_bytes(tiers);
+  if (!options.node_footprint_bytes)
+    options.node_footprint_bytes =
+        node_footprint_bytes(tiers, static_cast<uint64_t>(available_memory_bytes()));
   const bool moves = options.eviction && tiers.size() > 1;
   options.latency |= moves;  // neighbours are known by their ranks
   const Interference interference;

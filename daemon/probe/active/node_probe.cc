@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/available_memory.h"
 #include "base/bytes.h"
 #include "daemon/probe/active/tier_probe.h"
 #include "daemon/probe/loops/chase.h"
@@ -56,6 +57,12 @@ class NodeProbe final : public TierProbe {
 Result<std::unique_ptr<TierProbe>> make_node_probe(const TierSpec& tier,
                                                    const ProbeOptions& options, int threads) {
   const auto bytes = options.node_footprint_bytes;
+  const auto available = static_cast<uint64_t>(available_memory_bytes());
+  if (available > 0 && bytes + bytes / 2 > available / 2)
+    return fail(ErrorCode::kExhausted,
+                fmt::format("measuring takes {}, and more than half of the memory that can be had "
+                            "({}) would be: free some, or raise the limit of its cgroup",
+                            format_bytes(bytes + bytes / 2), format_bytes(available)));
   auto chased = allocate_on_node(tier.numa_node, bytes, PageSize::kHuge);
   if (!chased) return tl::unexpected(chased.error());
   auto streamed =

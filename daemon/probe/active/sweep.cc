@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/available_memory.h"
 #include "daemon/probe/active/interference.h"
 #include "daemon/probe/active/json.h"
 #include "daemon/probe/active/session.h"
@@ -66,7 +67,9 @@ Result<std::vector<SweepRow>> run_sweep(const std::vector<TierSpec>& tiers,
                                         const std::vector<SweepPoint>& points,
                                         const ProbeOptions& wanted) {
   ProbeOptions options = wanted;
-  if (!options.node_footprint_bytes) options.node_footprint_bytes = node_footprint_bytes(tiers);
+  if (!options.node_footprint_bytes)
+    options.node_footprint_bytes =
+        node_footprint_bytes(tiers, static_cast<uint64_t>(available_memory_bytes()));
   if (options.rounds < 1 || options.timeout.count() < 1)
     return fail(ErrorCode::kInvalid, "measuring takes at least one round and one millisecond");
   std::vector<TierSpec> of_points;

@@ -62,16 +62,22 @@ uint64_t last_level_cache_bytes() {
   return 32 << 20;
 }
 
-uint64_t node_footprint_bytes(const std::vector<TierSpec>& tiers) {
+uint64_t node_footprint_bytes(const std::vector<TierSpec>& tiers, uint64_t available_bytes) {
   const auto cache = last_level_cache_bytes();
-  auto bytes = std::clamp(4 * cache, 64 * kMiB, 256 * kMiB);
+  auto bytes = std::clamp(4 * cache, 64 * kMiB, 256 * kMiB), least = 2 * cache;
+  uint64_t nodes = 0;
   for (const auto& tier : tiers) {
     if (tier.is_directory()) continue;
+    ++nodes;
     // Measuring must not push anyone's pages out.
     const auto little = tier.capacity_bytes / 16;
     const auto beyond_the_cache = std::min(2 * cache, tier.capacity_bytes / 4);
     bytes = std::min(bytes, std::max(little, beyond_the_cache));
+    least = std::min(least, beyond_the_cache);
   }
+  // All nodes' is held at once, each with half of it again.
+  if (available_bytes > 0 && nodes > 0)
+    bytes = std::min(bytes, std::max(least, available_bytes / 2 * 2 / 3 / nodes));
   return std::max(bytes, 4 * kMiB);
 }
 

@@ -47,9 +47,10 @@ Result<std::unique_ptr<TierProbe>> make_directory_probe(const TierSpec& tier,
                                                         const ProbeOptions& options, int threads);
 
 // How much of each node is chased: four times the last-level cache within 64 to 256 MiB, and no
-// more than a sixteenth of the smallest node or, to outgrow the cache, a quarter. One size for all:
-// with fewer TLB misses a smaller footprint looks like a faster node.
-uint64_t node_footprint_bytes(const std::vector<TierSpec>& tiers);
+// more than a sixteenth of the smallest node or, to outgrow the cache, a quarter, nor, but for
+// that, than what half of the memory that can be had now is enough for. One size for all: with
+// fewer TLB misses a smaller footprint looks like a faster node. `available_bytes` 0: nobody knows.
+uint64_t node_footprint_bytes(const std::vector<TierSpec>& tiers, uint64_t available_bytes = 0);
 
 // Of the CPU this runs on, from sysfs; 32 MiB when it does not tell.
 uint64_t last_level_cache_bytes();

@@ -72,11 +72,11 @@ class Faults final : public Subject {
   void read_group(int32_t pgid, GroupIo& group) const override {
     const auto before = before_.find(pgid);
     if (before == before_.end()) return;
-    // The living first: a task that dies between is counted twice in the other order.
-    const auto living_now = living(pgid);
+    // The dead first: a task that dies between is missing until the next reading, and was counted
+    // twice in the other order.
     std::vector<tp_fault_stats> dead(1);
     if (!get_element(skeleton_->maps.tp_fault_groups, pgid, dead)) return;
-    const auto total = living_now + dead[0];
+    const auto total = living(pgid) + dead[0];
     group.faults =
         FaultStats{.faults = total.faults - std::min(total.faults, before->second.faults),
                    .major = total.major - std::min(total.major, before->second.major)};

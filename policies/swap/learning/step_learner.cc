@@ -58,7 +58,11 @@ Advice StepLearner::save(const SavedStorage& storage) {
     current_ = found != by_prefix_.end() && begins_so(found->second) ? found->second : kUnknown;
   }
   if (current_ == kUnknown) return {.away = lets_leave(settings_.rule), .observe = true};
-  const auto& known = steps_[current_];
+  auto& known = steps_[current_];
+  if (std::exchange(known.outdated, false)) {
+    known.best = {};
+    plan(known);
+  }
   return {.away = known.now.away[at] != 0,
           .observe = known.observe || looks_ > 0 || looks_at_next_};
 }
@@ -128,6 +132,8 @@ void StepLearner::update(Known& known, StepEnd&& seen, int64_t growth_bytes) {
     const bool again = std::exchange(known.other_uses, seen.step.uses) == seen.step.uses;
     if (!again && seen.peak_bytes <= settings_.limits.budget_bytes) return;
     if (seen.step.other_bytes.size() == seen.step.time_ns.size()) known.step = seen.step;
+    known.best = {};
+    known.widened = 0;
     return plan(known);
   }
   known.other_uses.clear();
@@ -315,6 +321,13 @@ void StepLearner::look_again(int64_t more_bytes) {
     known.exploring = false;
     known.best = {};
   }
+}
+
+// Each when it comes next: they may be many. The one that has failed is when it has run again.
+void StepLearner::set_budget(int64_t bytes) {
+  settings_.limits.budget_bytes = bytes;
+  if (settings_.rule == "q-published") return;  // has its own plan
+  for (auto& known : steps_) known.outdated = !known.failed;
 }
 
 std::optional<double> StepLearner::foretold_ns(int64_t more_bytes) const {

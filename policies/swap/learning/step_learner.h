@@ -54,8 +54,8 @@ class StepLearner {
 
   // What copies have been found to take.
   void set_link(const Link& link) { settings_.limits.link = link; }
-  // Less than was thought: plans that are made from now on keep to it.
-  void set_budget(int64_t bytes) { settings_.limits.budget_bytes = bytes; }
+  // Less than was thought: steps are planned anew.
+  void set_budget(int64_t bytes);
   // A new step begins.
   void begin();
   // The step's next save.
@@ -111,6 +111,7 @@ class StepLearner {
     bool exploring = false, observe = true, failed = false;
     bool failed_trying = false;             // another plan than the best
     bool restored = false;                  // and not run since
+    bool outdated = false;                  // its plan is for another budget
     std::vector<uint32_t> other_uses{};     // of the last run, if not as expected
     std::optional<PublishedQ> published{};  // of the rule q-published
   };

@@ -202,6 +202,32 @@ TEST_F(DispatcherTest, ATaskThatNoNodeUpCanHoldLetsOthersPass) {
   EXPECT_NE(state_->tasks.find(waits)->reason.find("large enough"), std::string::npos);
 }
 
+// However many they are.
+TEST_F(DispatcherTest, ThoseOfANodeThatIsDrainedLetOthersPassAndGoThereOnceItIsOpen) {
+  join("a");
+  join("b");
+  state_->registry.find("b")->order.kind = NodeOrder::Kind::kDrained;
+  auto bound = spec("");
+  bound.node = "b";
+  const auto all = submit(std::vector<TaskSpec>(1000, bound));
+  ASSERT_TRUE(all) << all.error().message;
+  const auto first = all->first_task;
+  const auto goes = submit({spec("goes")})->first_task;
+  dispatcher_->pump();
+  ASSERT_TRUE(run_until_assigned(goes));
+  EXPECT_EQ(state_->tasks.find(goes)->node, "a");
+  EXPECT_EQ(state_of(first), TaskState::kQueued);
+  const auto next = submit({spec("next")})->first_task;
+  dispatcher_->pump();
+  ASSERT_TRUE(run_until_assigned(next));
+
+  state_->registry.find("b")->order.kind = {};
+  clock_.advance_ns(1'000'000'000);
+  ring();
+  ASSERT_TRUE(run_until_assigned(first));
+  EXPECT_EQ(state_->tasks.find(first)->node, "b");
+}
+
 TEST_F(DispatcherTest, ANodeIsSeenWithWhatItWasGivenAndHowFastItWas) {
   auto node = join("n");
   auto work = spec("a");

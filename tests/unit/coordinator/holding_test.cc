@@ -22,6 +22,19 @@ TEST_F(HoldingTest, ATaskWaitsForTheNodeThatHasItsDataAndGoesThere) {
   EXPECT_TRUE(state_->held.empty());
 }
 
+// Its first try has a number above all that the backup does not know.
+TEST_F(HoldingTest, SoDoesOneThatABackupHasBroughtBack) {
+  begin();
+  state_->restored_up_to = 1'000;
+  state_->attempts_above = 100'000'000;
+  const uint64_t id = keep_one_back();
+  EXPECT_EQ(task(id).state, TaskState::kQueued);
+  EXPECT_TRUE(state_->held.waits(id));
+  EXPECT_TRUE(exit("b", busy_[0], success()));
+  decide(id);
+  EXPECT_EQ(task(id).node, "b");
+}
+
 TEST_F(HoldingTest, AtTheLatestItGoesElsewhereWhenThatWouldHaveBeenDone) {
   begin();
   const uint64_t id = keep_one_back();

@@ -32,6 +32,8 @@ TEST(Exposed, WhatGoesUpAndDownIsAGauge) {
   expect_name("migrate_watched_time_share", "tierpilot_migrate_watched_time_ratio", 1, false);
   expect_name("tiers_measured_ago_s", "tierpilot_tiers_measured_ago_seconds", 1, false);
   expect_name("pool_replicas", "tierpilot_pool_replicas", 1, false);
+  for (const char* figure : {"swap_room_bytes", "swap_room_given_bytes", "placement_advised_bytes"})
+    expect_name(figure, std::string("tierpilot_") + figure, 1, false);
   expect_name("placement_unwatched_processes", "tierpilot_placement_unwatched_processes", 1, false);
 }
 
@@ -48,6 +50,11 @@ TEST(Exposed, WhatVariesInANameBecomesALabel) {
               {{"numa_node", "1"}});
   expect_name("placement_tracker_damon", "tierpilot_placement_tracker_is", 1, false,
               {{"tracker", "damon"}});
+  for (const char* kind : {"numa-hint", "soft-dirty", "fault-address"})
+    expect_name(std::string("placement_tracker_") + kind, "tierpilot_placement_tracker_is", 1,
+                false, {{"tracker", kind}});
+  expect_name("migrate_#5_pages", "tierpilot_migrate_reason_pages_total", 1, true,
+              {{"reason", "#5"}});
   expect_name("placement_tracker_cpu_s", "tierpilot_placement_tracker_cpu_seconds_total", 1, true);
 }
 

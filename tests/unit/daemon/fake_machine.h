@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <set>
 
 #include "base/bytes.h"
 #include "daemon/agent/paging/paging_worker.h"
@@ -20,15 +21,15 @@ constexpr uint64_t kFakeBase = 0x7f00'0000'0000;
 // What the fake trackers of a machine share.
 struct FakeHeat {
   std::vector<AccessSample> samples;
-  size_t watching = 0;
+  std::set<pid_t> watched;
   size_t slots = 8;
   int sources = 0;  // that exist now
 };
 
 class FakeTracker final : public HeatTracker {
  public:
-  explicit FakeTracker(FakeHeat& heat) : heat_(heat) { ++heat_.watching; }
-  ~FakeTracker() override { --heat_.watching; }
+  FakeTracker(FakeHeat& heat, pid_t pid) : heat_(heat), pid_(pid) { heat_.watched.insert(pid); }
+  ~FakeTracker() override { heat_.watched.erase(pid_); }
   const TrackerTraits& traits() const override { return traits_; }
   Status start() override { return {}; }
   Result<std::vector<AccessSample>> sample(std::span<const TrackedRange>) override {
@@ -38,6 +39,7 @@ class FakeTracker final : public HeatTracker {
 
  private:
   FakeHeat& heat_;
+  const pid_t pid_;
   TrackerTraits traits_{.kind = TrackerKind::kDamon, .ranks_pages = true};
 };
 
@@ -52,9 +54,10 @@ class FakeSource final : public TrackerSource {
         .traits = {.kind = TrackerKind::kDamon}, .available = available_, .way = "by a fake way"};
   }
   Status open() override { return available_; }
-  Result<std::unique_ptr<HeatTracker>> make(pid_t) override {
-    if (heat_.watching == heat_.slots) return fail(ErrorCode::kExhausted, "no kdamond is left");
-    return std::make_unique<FakeTracker>(heat_);
+  Result<std::unique_ptr<HeatTracker>> make(pid_t pid) override {
+    if (heat_.watched.size() == heat_.slots)
+      return fail(ErrorCode::kExhausted, "no kdamond is left");
+    return std::make_unique<FakeTracker>(heat_, pid);
   }
 
  private:

@@ -95,7 +95,7 @@ TEST_F(PagingWorkerTest, AWishForOneTierIsKeptAndNeedsNoTracker) {
   worker->task_started(task("slow"));
   run(10);
   EXPECT_EQ(machine.pages.bytes_on(1), 64 * kMiB);
-  EXPECT_EQ(machine.heat.watching, 0u);
+  EXPECT_EQ(machine.heat.watched.size(), 0u);
   EXPECT_EQ(worker->state().watched, 1u);
   EXPECT_EQ(worker->state().tracker, "");
 }
@@ -151,7 +151,7 @@ TEST_F(PagingWorkerTest, AnotherProcessWithTheSameNumberIsAnotherProcess) {
   config.rules = {{.match = {.name = "postgres"}, .group = {.name = "db"}}};
   start();
   run(6);
-  const auto watching = machine.heat.watching;
+  const auto watching = machine.heat.watched.size();
   EXPECT_EQ(watching, 1u);
   machine.add_process(kForeign, 1, "other", 64 * kMiB, 200);
   run(6);
@@ -170,6 +170,26 @@ TEST_F(PagingWorkerTest, TellsWhatCannotBeWatched) {
   machine.heat.slots = 1;
   run(10);
   EXPECT_EQ(worker->state().watched, 1u) << "it is tried again";
+}
+
+TEST_F(PagingWorkerTest, TheSmallestGivesWayToOneThatIsMuchLarger) {
+  constexpr pid_t kLarge = 600, kAlike = 601;
+  machine.heat.slots = 1;
+  add_main();
+  start();
+  worker->task_started(task());
+  run(6);
+  ASSERT_EQ(machine.heat.watched, std::set<pid_t>{kMain});
+  machine.add_process(kAlike, kSupervisor, "alike", 80 * kMiB);
+  run(12);
+  EXPECT_EQ(machine.heat.watched, std::set<pid_t>{kMain});
+  EXPECT_EQ(worker->state().unwatched, 1u);
+  machine.pages.alive = kLarge;
+  machine.add_process(kLarge, kSupervisor, "large", 640 * kMiB);
+  run(12);
+  EXPECT_EQ(machine.heat.watched, std::set<pid_t>{kLarge});
+  EXPECT_EQ(worker->state().watched, 1u);
+  EXPECT_EQ(worker->state().unwatched, 2u);
 }
 
 TEST_F(PagingWorkerTest, AStaticRuleForATierThatIsNotHereIsToldAndLeftOut) {

@@ -160,15 +160,21 @@ TEST_F(MoverTest, TheNextNodeOfATierTakesWhatTheFirstCannot) {
 }
 
 TEST_F(MoverTest, BasePagesAmongHugeOnesMoveToo) {
-  pages.map(kBase, kBase + 2 * kMiB, 0, kHugePageBytes);
-  pages.map(kBase + 2 * kMiB, kBase + 4 * kMiB, 0);
-  Mover mover(pages, pacer);
-  auto request = this->request(4 * kMiB);
-  request.page_bytes = kHugePageBytes;
-  const auto result = mover.move(request);
-  ASSERT_TRUE(result) << result.error().message;
-  EXPECT_EQ(pages.bytes_on(1), 4 * kMiB);
-  EXPECT_EQ(result->bytes_moved, 4 * kMiB);
+  for (const bool tells : {true, false}) {
+    pages.pages.clear();
+    pages.tells_huge_pages = tells;
+    pages.map(kBase, kBase + 2 * kMiB, 0, kHugePageBytes);
+    pages.map(kBase + 2 * kMiB, kBase + 4 * kMiB, 0);
+    Mover mover(pages, pacer);
+    auto request = this->request(4 * kMiB);
+    request.page_bytes = kHugePageBytes;
+    const auto result = mover.move(request);
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(pages.bytes_on(1), 4 * kMiB);
+    if (tells) {
+      EXPECT_EQ(result->bytes_moved, 4 * kMiB);
+    }
+  }
 }
 
 TEST_F(MoverTest, HugePagesGoWholeOnWhateverKernel) {

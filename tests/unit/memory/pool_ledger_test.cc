@@ -94,5 +94,17 @@ TEST(PoolLedger, RoomIsComingFromTransfersOnly) {
   EXPECT_TRUE(ledger.fast_room_coming());
 }
 
+// It is promoted ahead of its use, and can be evicted as soon as it is there.
+TEST(PoolLedger, RoomIsComingWhereNobodyWaitsForWhatArrives) {
+  PoolLedger ledger(100, 100);
+  Replica& replica = add(ledger, id("a"), 60, false, true);
+  replica.busy = true;
+  EXPECT_FALSE(ledger.fast_room_coming());
+  replica.arriving = true;
+  EXPECT_TRUE(ledger.fast_room_coming());
+  ledger.pin(id("a"), 60);
+  EXPECT_FALSE(ledger.fast_room_coming());
+}
+
 }  // namespace
 }  // namespace tierpilot

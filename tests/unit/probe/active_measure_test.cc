@@ -62,6 +62,17 @@ TEST(Footprint, IsOneForAllNodesAndOutgrowsTheCache) {
   EXPECT_GE(both, std::min(2 * last_level_cache_bytes(), small.capacity_bytes / 4));
 }
 
+TEST(Footprint, LeavesHalfOfTheMemoryThatCanBeHadOrOutgrowsTheCacheAtLeast) {
+  const TierSpec node0{.numa_node = 0, .capacity_bytes = 64ULL << 30};
+  const TierSpec node1{.numa_node = 1, .capacity_bytes = 64ULL << 30};
+  const auto least = 2 * last_level_cache_bytes();
+  EXPECT_EQ(node_footprint_bytes({node0, node1}, 64ULL << 30), node_footprint_bytes({node0}));
+  EXPECT_EQ(node_footprint_bytes({node0}, 1 << 20), std::min(least, node_footprint_bytes({node0})));
+  const uint64_t available = 3 * (node_footprint_bytes({node0}) - (1 << 20));
+  EXPECT_LE(node_footprint_bytes({node0, node1}, available),
+            std::max(least, node_footprint_bytes({node0}, available)));
+}
+
 TEST(RankTiers, FastToSlowByLatencyThenBandwidthUnmeasuredLast) {
   EXPECT_EQ(rank_tiers({measured(0, 0), measured(300, 10), measured(90, 20), measured(300, 30)}),
             (std::vector<size_t>{2, 3, 1, 0}));

@@ -40,8 +40,9 @@ class Gpu {
   explicit Gpu(std::string_view tiers) : device_(std::move(*open_device("cuda:0"))) {
     auto measured_tiers = measured(std::move(*tiers_of(tiers)), *device_);
     EXPECT_TRUE(measured_tiers) << measured_tiers.error().message;
-    transfers_ = std::make_unique<Transfers>(std::move(*measured_tiers), *device_, CopyThreads{},
-                                             mutex_, slots_, [](const Slot&, bool) {});
+    transfers_ =
+        std::make_unique<Transfers>(std::make_shared<TierSet>(std::move(*measured_tiers)), *device_,
+                                    CopyThreads{}, mutex_, slots_, [](const Slot&, bool) {});
   }
 
   // Its id, when it is away; 0: it stayed.

@@ -1,6 +1,7 @@
 // Tiers, their room, and what happens where one fails.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -28,6 +29,10 @@ std::vector<MeasuredTier> tiers(std::string_view list) {
   return std::move(*ranked);
 }
 
+std::shared_ptr<TierSet> set_of(std::string_view list) {
+  return std::make_shared<TierSet>(tiers(list));
+}
+
 TEST(Extents, GivesRangesThatDoNotMeetAndJoinsThemAgain) {
   Extents extents(10 * Extents::kAlignment);
   const auto a = extents.take(1), b = extents.take(Extents::kAlignment + 1), c = extents.take(5000);
@@ -53,7 +58,7 @@ TEST(Extents, OfNothingGiveNothing) {
 class TierKinds : public testing::TestWithParam<const char*> {};
 
 TEST_P(TierKinds, GiveBackWhatTheyTookWhateverItsSize) {
-  HostPool pool(tiers(GetParam()));
+  HostPool pool(set_of(GetParam()));
   const auto device = processor();
   const auto copier = device->copier();
   const int64_t sizes[] = {1, 511, 4096, 4097, Staging::kBytes, Staging::kBytes + 1, 9'000'001};
@@ -77,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(All, TierKinds,
                                          "node0=64MiB"));
 
 TEST(HostPool, SpillsToTheNextTierAndThenRefuses) {
-  HostPool pool(tiers("memory=2MiB,dir:/var/tmp=2MiB"));
+  HostPool pool(set_of("memory=2MiB,dir:/var/tmp=2MiB"));
   const auto device = processor();
   const auto copier = device->copier();
   const auto data = pattern(1 << 20, 3);
@@ -94,7 +99,7 @@ TEST(HostPool, SpillsToTheNextTierAndThenRefuses) {
 }
 
 TEST(HostPool, GoesOnWithTheNextTierWhereOneCannotBeWritten) {
-  HostPool pool(tiers("dir:/var/tmp=64MiB,memory=4MiB"));
+  HostPool pool(set_of("dir:/var/tmp=64MiB,memory=4MiB"));
   const bool directory_first = pool.tiers()[0].tier->kind() == "directory";
   // The file may not grow any more: as on a disk that is full.
   rlimit before{};
@@ -124,12 +129,70 @@ TEST(HostPool, GoesOnWithTheNextTierWhereOneCannotBeWritten) {
   EXPECT_EQ(pool.use()[directory_first ? 0 : 1].errors, 1);
 }
 
+TEST(HostPool, SessionsThatWereGivenTheSameTiersHaveThemTogether) {
+  const auto open = [] { return Result<std::vector<MeasuredTier>>(tiers("memory=3MiB")); };
+  const auto device = processor();
+  const auto copier = device->copier();
+  auto first = std::make_unique<HostPool>(*tiers_of_process("memory=3MiB", open));
+  HostPool second(*tiers_of_process("memory=3MiB", open));
+  const auto one = pattern(1 << 20, 3), other = pattern(1 << 20, 4);
+  const auto a = first->write(one.data(), 1 << 20, *copier);
+  const auto b = second.write(other.data(), 1 << 20, *copier);
+  ASSERT_TRUE(a && b);
+  ASSERT_TRUE(first->write(one.data(), 1 << 20, *copier));
+  EXPECT_FALSE(second.write(other.data(), 1 << 20, *copier)) << "all of it is taken";
+  std::vector<std::byte> got(1 << 20);
+  ASSERT_TRUE(first->read(*a, got.data(), *copier));
+  EXPECT_EQ(got, one);
+  ASSERT_TRUE(second.read(*b, got.data(), *copier));
+  EXPECT_EQ(got, other);
+  EXPECT_EQ(second.use()[0].used_bytes, 1 << 20) << "its own";
+  first->free(*a);
+  EXPECT_TRUE(second.write(other.data(), 1 << 20, *copier));
+}
+
+TEST(HostPool, AChildOfAForkHasTiersOfItsOwn) {
+  int opened = 0;
+  const auto open = [&] {
+    ++opened;
+    return Result<std::vector<MeasuredTier>>(tiers("dir:/var/tmp=1MiB"));
+  };
+  const auto parents = *tiers_of_process("of a fork", open);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto own = *tiers_of_process("of a fork", open);
+    _exit(opened == 2 && own != parents ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+// Else its room would stay taken for as long as any of them lives.
+TEST(Tiers, AChildOfAForkKeepsNoneOfTheirFiles) {
+  const auto set = set_of("dir:/var/tmp=1MiB");
+  const auto unnamed = [] {
+    int files = 0;
+    for (const auto& file : std::filesystem::directory_iterator("/proc/self/fd")) {
+      std::error_code gone;
+      files += std::filesystem::read_symlink(file.path(), gone).native().starts_with("/var/tmp/#");
+    }
+    return files;
+  };
+  ASSERT_GE(unnamed(), 1);
+  const pid_t child = fork();
+  if (child == 0) _exit(unnamed());
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 TEST(Tiers, LeaveNoNameInTheirDirectory) {
   const auto folder =
       std::filesystem::temp_directory_path() / ("tp-swap-" + std::to_string(getpid()));
   std::filesystem::create_directory(folder);
   {
-    HostPool pool(tiers("dir:" + folder.string() + "=16MiB"));
+    HostPool pool(set_of("dir:" + folder.string() + "=16MiB"));
     EXPECT_TRUE(std::filesystem::is_empty(folder));
   }
   std::filesystem::remove(folder);

@@ -93,11 +93,11 @@ class Program {
 
  private:
   static constexpr int64_t kBytes = 8 << 20;
-  static std::vector<MeasuredTier> only(std::unique_ptr<Tier> tier) {
+  static std::shared_ptr<TierSet> only(std::unique_ptr<Tier> tier) {
     std::vector<MeasuredTier> tiers;
     tiers.push_back(
         {.tier = std::move(tier), .read_gb_per_s = 1, .write_gb_per_s = 1, .latency_ns = 0});
-    return tiers;
+    return std::make_shared<TierSet>(std::move(tiers));
   }
   const std::unique_ptr<ComputeDevice> device_ = processor();
   std::mutex mutex_;

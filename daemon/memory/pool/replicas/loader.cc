@@ -109,7 +109,10 @@ Status ReplicaLoader::promote(const DatasetId& id, const CancelFlag& cancel) {
   const ServeItem item{
       .name = id.name, .version = id.version, .bytes = replica.bytes, .digest = id.digest};
   ServedItem served{.bytes = replica.bytes};
-  return bring_in(lock, replica, item, cancel, served);
+  replica.arriving = true;
+  auto brought = bring_in(lock, replica, item, cancel, served);
+  replica.arriving = false;
+  return brought;
 }
 
 Result<ServedItem> ReplicaLoader::copy_for_writing(const std::string& owner, const ServeItem& item,

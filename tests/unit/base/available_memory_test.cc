@@ -1,5 +1,5 @@
 // What of the host's memory can still be had, by files that stand in for the kernel's.
-#include "swap/device/host_memory.h"
+#include "base/available_memory.h"
 
 #include <gtest/gtest.h>
 
@@ -8,19 +8,19 @@
 #include <fstream>
 #include <string>
 
-namespace tierpilot::swap {
+namespace tierpilot {
 namespace {
 
 namespace fs = std::filesystem;
 
-class HostMemory : public testing::Test {
+class AvailableMemory : public ::testing::Test {
  protected:
-  HostMemory() {
-    char made[] = "/tmp/host_memory_XXXXXX";
+  AvailableMemory() {
+    char made[] = "/tmp/available_memory_XXXXXX";
     root_ = mkdtemp(made);
     write("proc/meminfo", "MemTotal:  4000000 kB\nMemFree:   1000 kB\nMemAvailable:   2000 kB\n");
   }
-  ~HostMemory() override { fs::remove_all(root_); }
+  ~AvailableMemory() override { fs::remove_all(root_); }
 
   void write(const std::string& name, const std::string& text) {
     fs::create_directories((root_ / name).parent_path());
@@ -31,12 +31,12 @@ class HostMemory : public testing::Test {
   fs::path root_;
 };
 
-TEST_F(HostMemory, IsWhatTheKernelCallsAvailable) {
+TEST_F(AvailableMemory, IsWhatTheKernelCallsAvailable) {
   EXPECT_EQ(available(), 2000 * 1024);
   EXPECT_GT(available_memory_bytes(), 0);
 }
 
-TEST_F(HostMemory, IsNoMoreThanAnyCgroupAboveTheProcessLeaves) {
+TEST_F(AvailableMemory, IsNoMoreThanAnyCgroupAboveTheProcessLeaves) {
   write("proc/self/cgroup", "0::/tasks/one\n");
   write("sys/fs/cgroup/tasks/memory.max", "900000\n");
   write("sys/fs/cgroup/tasks/memory.current", "400000\n");
@@ -48,17 +48,17 @@ TEST_F(HostMemory, IsNoMoreThanAnyCgroupAboveTheProcessLeaves) {
 }
 
 // Where the process's own cgroup looks like the topmost.
-TEST_F(HostMemory, IsNoMoreThanAContainerLeaves) {
+TEST_F(AvailableMemory, IsNoMoreThanAContainerLeaves) {
   write("proc/self/cgroup", "0::/\n");
   write("sys/fs/cgroup/memory.max", "900000\n");
   write("sys/fs/cgroup/memory.current", "300000\n");
   EXPECT_EQ(available(), 600000);
 }
 
-TEST_F(HostMemory, IsNothingWhereTheKernelDoesNotTell) {
+TEST_F(AvailableMemory, IsNothingWhereTheKernelDoesNotTell) {
   write("proc/meminfo", "MemTotal:  4000000 kB\n");
   EXPECT_EQ(available(), 0);
 }
 
 }  // namespace
-}  // namespace tierpilot::swap
+}  // namespace tierpilot

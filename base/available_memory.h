@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <string>
 
-namespace tierpilot::swap {
+namespace tierpilot {
 
 // What is free or can be made so without swapping (MemAvailable), and no more than what the limits
 // of the process's cgroups (version 2) leave. 0: the kernel does not tell. `root` is "" but in
 // tests.
 int64_t available_memory_bytes(const std::string& root = {});
 
-}  // namespace tierpilot::swap
+}  // namespace tierpilot

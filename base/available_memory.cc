@@ -1,11 +1,11 @@
-#include "swap/device/host_memory.h"
+#include "base/available_memory.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 
-namespace tierpilot::swap {
+namespace tierpilot {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,4 +46,4 @@ int64_t available_memory_bytes(const std::string& root) {
   return least;
 }
 
-}  // namespace tierpilot::swap
+}  // namespace tierpilot
