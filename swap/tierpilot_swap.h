@@ -75,8 +75,8 @@ enum {
 
 typedef uint32_t tierpilot_swap_id; /* 0: none */
 
-/* NULL: what is wrong stands in `error`. Measures the tiers, which takes some 0.2 s. Of a program that
- * computes on cores, those that were given the same tiers have them together. */
+/* NULL: what is wrong stands in `error`. Measures the tiers, which takes some 0.2 s. In a program
+ * that computes on cores, those that were given the same tiers have them together. */
 tierpilot_swap* tierpilot_swap_open(const tierpilot_swap_settings* settings, char* error,
                                     size_t error_bytes);
 /* Writes the plan file, where there is one: 0; -1: what is wrong stands in `error`. */
