@@ -56,6 +56,27 @@ TEST_F(MpsControlTest, IsStartedOnceAndAgainWhenItHasGone) {
   EXPECT_NE(pid(), first);
 }
 
+// It runs, and refuses all that it is asked.
+TEST_F(MpsControlTest, OneThatHasLostItsFolderIsReplacedWhereNobodyIsOnIt) {
+  GpuPoll poll({.library = "no driver",
+                .gpu = "GPU-a",
+                .mps = options(),
+                .period_ms = 1,
+                .mps_period_ms = 1,
+                .mps_pause_ms = 1},
+               system_clock(), [](const GpuLook&) {});
+  const auto other_than = [this](int before) {
+    for (int tries = 0; tries < 2000; ++tries, ::usleep(10'000))
+      if (const int now = pid(); now != 0 && now != before) return now;
+    return 0;
+  };
+  const int first = other_than(0);
+  ASSERT_NE(first, 0);
+  fs::remove(pipe("nvidia-cuda-mps-control.pid"));
+  EXPECT_NE(other_than(first), 0);
+  EXPECT_NE(::kill(first, 0), 0) << "the old one has ended";
+}
+
 TEST_F(MpsControlTest, TellsThatAServerHasGoneWithIt) {
   MpsControl control(options());
   ASSERT_TRUE(control.keep_running());
