@@ -192,13 +192,15 @@ class Job {
   const std::string& restored() const { return restored_; }
   uint64_t restored_iteration() const { return restored_iteration_; }
 
-  // False: it was not sent, as nobody listens or reads, or more than a hundred come in a second.
-  // The last iteration is sent in any case.
+  // False: it was not sent, as nobody listens or reads, or more come than a node reads, a hundred
+  // in a second. The last iteration is sent in any case, once.
   bool report(const JobReportOf& report) {
     using job_detail::figure;
     {
       std::lock_guard<std::mutex> guard(mutex_);
-      if (!in_time(report.iterations > 0 && report.iteration >= report.iterations)) return false;
+      const bool is_last = report.iterations > 0 && report.iteration >= report.iterations;
+      if (!in_time(is_last && !told_last_)) return false;
+      told_last_ = is_last;
     }
     nlohmann::json message{{"v", 1}, {"type", "progress"}, {"iteration", report.iteration}};
     if (report.iterations > 0) message["iterations"] = report.iterations;
@@ -313,10 +315,10 @@ class Job {
     constexpr double kMostAtOnce = 160, kMostASecond = 400;
     const auto now = Clock::now();
     const std::chrono::duration<double> passed = now - std::exchange(may_report_since_, now);
-    may_report_ = std::min(kMostAtOnce / local_ranks_,
+    may_report_ = std::min(std::max(1.0, kMostAtOnce / local_ranks_),
                            may_report_ + passed.count() * kMostASecond / local_ranks_);
     if (may_report_ < 1 && !is_last) return false;
-    may_report_ -= 1;
+    may_report_ = std::max(0.0, may_report_ - 1);
     return true;
   }
 
@@ -402,6 +404,7 @@ class Job {
   const double local_ranks_;  // or four, where they are fewer
   double may_report_ = 0;     // so many more now
   Clock::time_point may_report_since_{};
+  bool told_last_ = false;
   Clock::duration checkpoint_every_ = std::chrono::minutes(1);  // until the node has said
   Clock::time_point last_checkpoint_ = Clock::now();            // that was kept
   Clock::time_point retry_at_{};

@@ -196,6 +196,14 @@ Id Session::save(const SavedStorage& storage, const std::byte* data, ComputeDevi
   return id;
 }
 
+void Session::try_copy_out(Id id) {
+  try {
+    transfers_.copy_out(id);
+  } catch (const std::bad_alloc&) {
+    // It stays.
+  }
+}
+
 // It is saved, whatever there is no memory for.
 void Session::let_leave(Id id, bool it, bool all_before) {
   try {
@@ -223,7 +231,7 @@ Id Session::save_state(int64_t bytes, const std::byte* data, ComputeDevice::Stre
   const Telling telling(*this);
   ++statistics_.state_saves;
   const auto id = slots_.add(bytes, data, true, stream);
-  if (states_.kept(id, *slots_.find(id))) transfers_.copy_out(id);
+  if (states_.kept(id, *slots_.find(id))) try_copy_out(id);
   return id;
 }
 

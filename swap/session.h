@@ -80,6 +80,7 @@ class Session {
   StepWithStates with_states_of(const StepEnd& seen, bool settled) const;
   void see_to_states(const StepWithStates& step);
   void mend();
+  void try_copy_out(Id id);
   void let_leave(Id id, bool it, bool all_before);
   void lower_budget();
   // Of the device, now and until the next event.

@@ -5,26 +5,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <string>
 
 #include "base/files/listing.h"
 
 namespace tierpilot {
 
-// Never through a link. One that belongs to this process's user may be listed and changed by it
-// from then on; all others are left as they are.
-inline void open_own_folder(int parent, const char* name) {
+// Never through a link. What `mode` names, of its owner, is allowed from then on too, where it
+// belongs to this process's user; all others are left as they are.
+inline void open_own_folder(int parent, const char* name, mode_t mode = S_IRWXU) {
   const UniqueFd folder(::openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};
   if (!folder || ::fstat(folder.get(), &info) != 0 || info.st_uid != ::geteuid()) return;
-  if ((info.st_mode & S_IRWXU) == S_IRWXU) return;
+  if ((info.st_mode & mode) == mode) return;
   // Through /proc: fchmod refuses such a handle.
-  (void)::chmod(("/proc/self/fd/" + std::to_string(folder.get())).c_str(), S_IRWXU);
+  (void)::chmod(("/proc/self/fd/" + std::to_string(folder.get())).c_str(),
+                (info.st_mode & 07777) | mode);
 }
 
-// The same, and its listing; see list_folder().
+// As list_folder(), and where that is denied only because its owner is.
 inline Listing list_own_folder(int parent, const char* name) {
-  open_own_folder(parent, name);
+  auto listing = list_folder(parent, name);
+  if (listing || errno != EACCES) return listing;
+  open_own_folder(parent, name, S_IRUSR | S_IXUSR);
   return list_folder(parent, name);
 }
 

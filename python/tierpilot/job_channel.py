@@ -56,8 +56,10 @@ class Job:
         self.dropped = 0  # reports that could not be sent
         self.reports = 0  # how often report() was called
         self._ranks = max(_FEW_RANKS, int(environment.get("LOCAL_WORLD_SIZE", 1)))
-        self._may_report = _MOST_AT_ONCE / self._ranks
+        self._most_at_once = max(1, _MOST_AT_ONCE / self._ranks)
+        self._may_report = self._most_at_once
         self._may_report_since = time.monotonic()
+        self._told_last = False
         self.rank = int(environment.get("RANK", 0))
         self.world_size = int(environment.get("WORLD_SIZE", 1))
         self.attempt = int(environment.get("TIERPILOT_ATTEMPT", 0))
@@ -76,8 +78,8 @@ class Job:
     def report(self, iteration, loss=None, iterations=0, samples=0, **measures):
         """How far the job is: this iteration, of how many, samples seen, the loss, any measures.
 
-        False: it was not sent, as nobody listens or reads, or more than a hundred come in a second. The
-        last iteration is sent in any case.
+        False: it was not sent, as nobody listens or reads, or more come than a node reads, a hundred in
+        a second. The last iteration is sent in any case, once.
         """
         message = {"v": _VERSION, "type": "progress", "iteration": _whole("iteration", iteration)}
         if iterations:
@@ -87,9 +89,11 @@ class Job:
         if loss is not None:
             message["loss"] = _figure(loss)
         self.reports += 1
-        if not self._in_time(bool(iterations) and iteration >= iterations):
+        is_last = bool(iterations) and iteration >= iterations
+        if not self._in_time(is_last and not self._told_last):
             self.dropped += self.connected
             return False
+        self._told_last = is_last
         for source in self._sources:
             measures = {**source(), **measures}
         if measures:
@@ -186,11 +190,11 @@ class Job:
     def _in_time(self, is_last):
         now = time.monotonic()
         more = (now - self._may_report_since) * _MOST_A_SECOND / self._ranks
-        self._may_report = min(_MOST_AT_ONCE / self._ranks, self._may_report + more)
+        self._may_report = min(self._most_at_once, self._may_report + more)
         self._may_report_since = now
         if self._may_report < 1 and not is_last:
             return False
-        self._may_report -= 1
+        self._may_report = max(0, self._may_report - 1)
         return True
 
     def _pause(self, seconds):

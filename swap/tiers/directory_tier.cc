@@ -7,12 +7,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <limits>
 #include <mutex>
 #include <new>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -36,39 +37,37 @@ Staging::~Staging() {
 namespace {
 
 // A child of a fork can use none of them, and would keep their room for as long as it lives.
-struct OwnFiles {
-  std::mutex mutex;
-  std::set<int> open;
-};
-OwnFiles& own_files() {
-  static OwnFiles files;
-  static const int once =
-      pthread_atfork([] { own_files().mutex.lock(); }, [] { own_files().mutex.unlock(); },
-                     [] {
-                       for (const int file : own_files().open) close(file);
-                       own_files().open.clear();
-                       own_files().mutex.unlock();
-                     });
-  (void)once;
-  return files;
+// Without a lock, which somebody may hold while another one forks. More than these are not so many.
+std::array<std::atomic<int>, 256> own_files;  // descriptors + 1; 0: none
+
+void close_own_files() {
+  for (auto& file : own_files)
+    if (const int open = file.exchange(0)) close(open - 1);
 }
 
 class OwnFile {
  public:
   explicit OwnFile(UniqueFd file) : file_(std::move(file)) {
-    const std::lock_guard lock(own_files().mutex);
-    own_files().open.insert(file_.get());
+    static const int once = pthread_atfork(nullptr, nullptr, close_own_files);
+    (void)once;
+    for (auto& place : own_files) {
+      int none = 0;
+      if (!place.compare_exchange_strong(none, file_.get() + 1)) continue;
+      place_ = &place;
+      break;
+    }
   }
   ~OwnFile() {
-    const std::lock_guard lock(own_files().mutex);
-    // Else it was the parent's.
-    if (own_files().open.erase(file_.get()) == 0) (void)file_.release();
+    // In a child it is closed, and its number may be another one's.
+    int own = file_.get() + 1;
+    if (place_ && !place_->compare_exchange_strong(own, 0)) (void)file_.release();
   }
   OwnFile(const OwnFile&) = delete;
   int get() const { return file_.get(); }
 
  private:
   UniqueFd file_;
+  std::atomic<int>* place_ = nullptr;
 };
 
 class DirectoryTier : public Tier {

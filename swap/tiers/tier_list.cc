@@ -115,7 +115,7 @@ Result<Tiers> tiers_of(std::string_view list, MemoryPages pages, int parts) {
 
 Result<Tiers> found_tiers(const ComputeDevice& device, int parts, int64_t host_bytes) {
   Tiers tiers;
-  FoundRoom of_host(available_memory_bytes() - host_bytes * parts, parts);
+  FoundRoom of_host(available_memory_bytes().value_or(0) - host_bytes * parts, parts);
   if (device.runs_ahead()) add_host(tiers, of_host);
   add_nodes(tiers, pages_for(device), of_host);
   const auto directory = swap_directory();

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <map>
 #include <utility>
 
@@ -14,17 +15,15 @@ struct Known {
   std::map<std::string, std::weak_ptr<TierSet>> sets;
 };
 
-// A child of a fork has none of its parent's.
+// Never destroyed: programs end in any order.
+std::atomic<Known*> all_known = new Known;
+
+// A child of a fork has none of its parent's. Nothing is locked for the fork: whoever opens holds
+// locks of others, which are taken for it too, in an order of their own.
 Known& known() {
-  static Known all;
-  static const int once =
-      pthread_atfork([] { known().mutex.lock(); }, [] { known().mutex.unlock(); },
-                     [] {
-                       known().sets.clear();
-                       known().mutex.unlock();
-                     });
+  static const int once = pthread_atfork(nullptr, nullptr, [] { all_known = new Known; });
   (void)once;
-  return all;
+  return *all_known;
 }
 
 }  // namespace
@@ -44,8 +43,9 @@ void TierSet::give_back(size_t tier, int64_t offset, int64_t bytes) {
 }
 
 Result<std::shared_ptr<TierSet>> tiers_of_process(const std::string& name, const OpenTiers& open) {
-  const std::lock_guard lock(known().mutex);
-  auto& set = known().sets[name];
+  auto& mine = known();
+  const std::lock_guard lock(mine.mutex);
+  auto& set = mine.sets[name];
   if (auto there = set.lock()) return there;
   auto tiers = open();
   if (!tiers) return tl::unexpected(tiers.error());

@@ -32,15 +32,18 @@ std::string percent_with_interval(const ordered_json& estimate, bool difference)
 // A row for each cell, with the mean over seeds of one measure of every policy.
 ordered_json measure_by_policy(const ordered_json& value, const char* measure) {
   ordered_json rows = ordered_json::array();
+  std::map<std::string, double> counted;  // runs of the row so far, by policy
   for (const auto& run : value["runs"]) {
     if (rows.empty() || rows.back()["workload"] != run["workload"] ||
-        rows.back()["nodes"] != run["nodes"])
+        rows.back()["nodes"] != run["nodes"]) {
       rows.push_back({{"workload", run["workload"]}, {"nodes", run["nodes"]}});
+      counted.clear();
+    }
     auto& row = rows.back();
     const auto policy = run["policy"].get<std::string>();
     if (!run[measure].is_number()) continue;
-    const double share = run[measure].get<double>() / value["seeds"].get<double>();
-    row[policy] = row.value(policy, 0.0) + share;
+    const double before = row.value(policy, 0.0);
+    row[policy] = before + (run[measure].get<double>() - before) / ++counted[policy];
   }
   return rows;
 }

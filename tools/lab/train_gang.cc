@@ -76,10 +76,11 @@ Result<gang::GangHistory> history_of(const GangTrainingOptions& options) {
   if (options.record.empty()) return history;
   const auto record = gang::read_fleet_record(options.record, {}, kUsualRepairH);
   if (!record) return tl::unexpected(record.error());
-  history.hours = (record->end_day - record->begin_day) * 24;
+  // The other half is what policies are judged on.
+  history.hours = (record->split_day - record->begin_day) * 24;
   history.failures.resize(size_t{record->nodes} * history.units_per_node);
   for (const auto& fault : record->faults)
-    for (uint32_t i = 0; i < history.units_per_node; ++i)
+    for (uint32_t i = 0; i < history.units_per_node && fault.from_day < record->split_day; ++i)
       history.failures[size_t{fault.node} * history.units_per_node + i] +=
           1.0 / history.units_per_node;
   return history;

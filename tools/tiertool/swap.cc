@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr double kLeastGbPerS = 0.001;  // a copy of 10 GB in three hours
+constexpr double kLeastGbPerS = 0.01;  // a copy of 10 GB in 17 minutes
 
 struct ReplayCommand {
   std::string format = "dtr", log, budget, net;

@@ -86,6 +86,7 @@ void Dispatcher::pump() {
       look_further(*next.beyond);
       continue;
     }
+    looks_since_ns_.reset();
     if (next.gang) {
       gangs_->place(*next.task, *next.gang);
       continue;
@@ -94,25 +95,31 @@ void Dispatcher::pump() {
   }
 }
 
-// What has changed for those before is seen a little later: in time to nobody's harm, and without
-// looking at all of them for each task that is placed.
+// What has changed for those before is seen a little later: without looking at all of them for each
+// task that is placed.
 void Dispatcher::look_further(const QueuePlace& from) {
-  constexpr int64_t kPause_ns = 100'000'000;
+  constexpr int64_t kPause_ns = 100'000'000, kLongestPause_ns = 5'000'000'000;
   constexpr int64_t kPausePerLook = 10;
   const int64_t now_ns = state_.clock.boot_ns();
-  if (!look_from_) look_further_since_ns_ = now_ns;
-  const int64_t pause_ns = std::max(kPause_ns, kPausePerLook * (now_ns - look_further_since_ns_));
-  const bool is_first = !std::exchange(look_from_, from);
-  look_at_all_ns_ = now_ns + pause_ns;
-  if (is_first) hooks_.after(pause_ns / 1000, [this] { look_at_all(); });
+  if (!look_from_) looks_since_ns_ = now_ns;
+  look_from_ = from;
+  if (looks_since_ns_)
+    look_at_all_ns_ = now_ns + std::clamp(kPausePerLook * (now_ns - *looks_since_ns_), kPause_ns,
+                                          kLongestPause_ns);
+  look_at_all_later();
 }
 
-void Dispatcher::look_at_all() {
+void Dispatcher::look_at_all_later() {
+  if (std::exchange(watching_looks_, true)) return;
   const int64_t left_ns = look_at_all_ns_ - state_.clock.boot_ns();
-  if (left_ns > 0)
-    hooks_.after(left_ns / 1000 + 1, [this] { look_at_all(); });
-  else
-    pump();
+  hooks_.after(std::max<int64_t>(left_ns, 0) / 1000 + 1, [this] {
+    watching_looks_ = false;
+    if (!look_from_) return;
+    if (state_.clock.boot_ns() < look_at_all_ns_)
+      look_at_all_later();
+    else
+      pump();
+  });
 }
 
 void Dispatcher::go_on_later() {

@@ -46,7 +46,7 @@ class Dispatcher {
  private:
   void go_on_later();
   void look_further(const QueuePlace& from);
-  void look_at_all();
+  void look_at_all_later();
   // False: the task could not be placed, and would not be if it were tried again now.
   bool dispatch(Task& task, PlacementView placement);
   void answered(const PolicyHost::Decided& decided);
@@ -79,7 +79,9 @@ class Dispatcher {
   bool watching_deadline_ = false;
   // Many at the head of the queue let others pass: they are not looked at again at once.
   std::optional<QueuePlace> look_from_;
-  int64_t look_further_since_ns_ = 0, look_at_all_ns_ = 0;
+  int64_t look_at_all_ns_ = 0;
+  std::optional<int64_t> looks_since_ns_;  // one right after the other, from the head on
+  bool watching_looks_ = false;
 };
 
 }  // namespace tierpilot

@@ -137,11 +137,13 @@ void PagingWorker::scan() {
   for (const auto& note : choice.notes) tell(note);
   drop_unwanted(choice.targets);
   unwatched_ = 0;
+  gave_way_.clear();
   for (const auto& target : choice.targets)
     if (const auto watched = watched_.find(target.loop.pid); watched != watched_.end())
       watched->second.resident_bytes = target.resident_bytes;
-    else
+    else if (!gave_way_.contains(target.loop.pid))
       add(target);
+  unwatched_ += gave_way_.size();
   if (watched_.empty()) drop_engine();
 }
 
@@ -186,8 +188,8 @@ bool PagingWorker::smallest_gives_way_to(const PagingTarget& target) {
       target.resident_bytes < kMuchLarger * smallest->second.resident_bytes)
     return false;
   engine_->loop->remove(smallest->first);
+  gave_way_.insert(smallest->first);
   watched_.erase(smallest);
-  ++unwatched_;
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 
@@ -78,6 +79,7 @@ class PagingWorker {
   std::map<pid_t, Watched> watched_;
   std::unique_ptr<Engine> engine_;  // null: nothing is watched
   LoopCounters gone_;               // of engines before
+  std::set<pid_t> gave_way_;        // in this look for processes
   size_t unwatched_ = 0;
   std::string trouble_;
   int64_t next_scan_ns_ = 0;

@@ -23,13 +23,12 @@
 #include "daemon/exec/process.h"
 #include "daemon/exec/supervisor.h"
 #include "daemon/exec/users/task_user.h"
+#include "daemon/exec/warden/lost_tasks.h"
 #include "daemon/exec/warden/waiting_orders.h"
 
 namespace tierpilot {
 namespace {
 
-constexpr int kStrayRetryMs = 20;
-constexpr int kLateStrayRetryMs = 1'000;  // of those that nobody waits for
 // How long a task may run on after a pause of the machine, and little enough to be no load: a
 // reading costs a virtual machine some 0.2 ms.
 constexpr int kLookAtClockMs = 500;
@@ -45,12 +44,6 @@ struct Supervised {
   // What it is to be cleared of; nothing once that is told.
   std::optional<TaskLaunch> remains{};
   bool exit_reported = false;
-};
-
-struct Lost {
-  ProcessExit exit;
-  std::optional<TaskLaunch> remains;
-  std::chrono::steady_clock::time_point since;
 };
 
 std::string how_it_was_lost(int status) {
@@ -101,8 +94,7 @@ class Warden {
   void look_at_clock();
   void relay(Supervised& supervised);
   void on_children();
-  size_t kill_strays();
-  void tell_lost(size_t strays);
+  void tell_lost();
   void lose_daemon();
   void order_stop(pid_t supervisor, Supervised& supervised, const StopTask& order);
   void to_daemon(const ExecMessage& message, UniqueFd attached = UniqueFd());
@@ -120,9 +112,7 @@ class Warden {
   bool lease_held_ = false;
   WaitingOrders waiting_;
   std::map<pid_t, Supervised> supervised_;
-  // Exits of killed supervisors, told when the processes that these left are dead.
-  std::vector<Lost> lost_;
-  bool strays_ = false;  // there may be some
+  LostTasks lost_;
 };
 
 Status Warden::prepare() {
@@ -147,7 +137,8 @@ Status Warden::run() {
   if (!options_.other_users && ::geteuid() != 0)
     if (auto status = give_up_user_privileges(); !status) return status;
   if (auto status = prepare(); !status) return status;
-  while (daemon_channel_.fd() >= 0 || !supervised_.empty() || !lost_.empty()) {
+  const auto patience = std::chrono::milliseconds(options_.kill_patience_ms);
+  while (daemon_channel_.fd() >= 0 || !supervised_.empty() || lost_.wait(patience)) {
     const auto talking = wait_for_events();
     if (system_clock().boot_ns() >= next_look_boot_ns_) look_at_clock();
     if (lease_held_ && system_clock().boot_ns() >= lease_deadline_boot_ns_) expire_lease();
@@ -285,11 +276,11 @@ void Warden::set_lease_timer() const {
 
 int Warden::poll_timeout_ms() const {
   if (!waiting_.empty()) return 0;
-  if (!lost_.empty()) return kStrayRetryMs;
-  if (strays_) return kLateStrayRetryMs;
-  if (!hardware_clock_ || supervised_.empty()) return -1;
+  const int strays_ms = lost_.look_again_ms();
+  if (!hardware_clock_ || supervised_.empty()) return strays_ms;
   const int64_t left_ns = next_look_boot_ns_ - system_clock().boot_ns();
-  return static_cast<int>(std::clamp<int64_t>(left_ns / 1'000'000 + 1, 0, kLookAtClockMs));
+  const int most_ms = strays_ms < 0 ? kLookAtClockMs : std::min(strays_ms, kLookAtClockMs);
+  return static_cast<int>(std::clamp<int64_t>(left_ns / 1'000'000 + 1, 0, most_ms));
 }
 
 // The coordinator's clock went on in a pause, so the lease ends as much sooner.
@@ -339,46 +330,25 @@ void Warden::on_children() {
     relay(ended);
     auto remains = std::move(ended.remains);
     if (!ended.exit_reported)
-      lost_.push_back({{.task_id = ended.task_id,
-                        .attempt = ended.attempt,
-                        .how = TaskEnd::kLost,
-                        .reason = how_it_was_lost(status)},
-                       std::exchange(remains, std::nullopt),
-                       std::chrono::steady_clock::now()});
-    strays_ = strays_ || WIFSIGNALED(status);
+      lost_.add({.task_id = ended.task_id,
+                 .attempt = ended.attempt,
+                 .how = TaskEnd::kLost,
+                 .reason = how_it_was_lost(status)},
+                std::exchange(remains, std::nullopt));
+    if (WIFSIGNALED(status)) lost_.may_be_strays();
     supervised_.erase(found);
     if (remains) clear(*remains);
   }
-  if (strays_ || !lost_.empty()) tell_lost(kill_strays());
+  tell_lost();
 }
 
-// Adopted from killed supervisors: what is a child of the warden and no supervisor. How many there
-// are.
-size_t Warden::kill_strays() {
-  size_t strays = 0;
-  const auto children = children_of_self();
-  if (!children) return 1;  // they are looked for again soon
-  for (const pid_t child : *children) {
-    if (supervised_.contains(child)) continue;
-    ++strays;
-    ::kill(child, SIGKILL);
-  }
-  strays_ = strays > 0;
-  return strays;
-}
-
-// Once nothing is left of them, or what is left cannot be killed: it is stuck in the kernel.
-void Warden::tell_lost(size_t strays) {
+void Warden::tell_lost() {
+  const auto is_supervisor = [this](pid_t child) { return supervised_.contains(child); };
   const auto patience = std::chrono::milliseconds(options_.kill_patience_ms);
-  for (auto& [exit, remains, since] : std::exchange(lost_, {})) {
-    if (strays > 0 && std::chrono::steady_clock::now() - since < patience) {
-      lost_.push_back({std::move(exit), std::move(remains), since});
-      continue;
-    }
-    if (strays > 0) exit.reason += "; processes that it left could not be killed yet";
-    if (auto cgroup = cgroups_.find(exit.task_id, exit.attempt)) (void)cgroup->remove();
-    to_daemon(exit);
-    if (remains) clear(*remains);
+  for (const auto& lost : lost_.kill_strays(is_supervisor, patience)) {
+    if (auto cgroup = cgroups_.find(lost.exit.task_id, lost.exit.attempt)) (void)cgroup->remove();
+    to_daemon(lost.exit);
+    if (lost.remains) clear(*lost.remains);
   }
 }
 

@@ -58,7 +58,7 @@ Result<std::vector<TierMeasurement>> measure_tiers(const std::vector<TierSpec>& 
   ProbeOptions options = wanted;
   if (!options.node_footprint_bytes)
     options.node_footprint_bytes =
-        node_footprint_bytes(tiers, static_cast<uint64_t>(available_memory_bytes()));
+        node_footprint_bytes(tiers, static_cast<uint64_t>(available_memory_bytes().value_or(0)));
   const bool moves = options.eviction && tiers.size() > 1;
   options.latency |= moves;  // neighbours are known by their ranks
   const Interference interference;

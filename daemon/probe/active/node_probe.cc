@@ -57,12 +57,15 @@ class NodeProbe final : public TierProbe {
 Result<std::unique_ptr<TierProbe>> make_node_probe(const TierSpec& tier,
                                                    const ProbeOptions& options, int threads) {
   const auto bytes = options.node_footprint_bytes;
-  const auto available = static_cast<uint64_t>(available_memory_bytes());
-  if (available > 0 && bytes + bytes / 2 > available / 2)
-    return fail(ErrorCode::kExhausted,
-                fmt::format("measuring takes {}, and more than half of the memory that can be had "
-                            "({}) would be: free some, or raise the limit of its cgroup",
-                            format_bytes(bytes + bytes / 2), format_bytes(available)));
+  constexpr uint64_t kLeft = 32 << 20;  // for others
+  const auto available = available_memory_bytes();
+  if (available && bytes + bytes / 2 + kLeft > static_cast<uint64_t>(*available))
+    return fail(
+        ErrorCode::kExhausted,
+        fmt::format("measuring takes {}, and {} of memory can be had: free some, or raise the "
+                    "limit of its cgroup",
+                    format_bytes(bytes + bytes / 2),
+                    format_bytes(static_cast<uint64_t>(*available))));
   auto chased = allocate_on_node(tier.numa_node, bytes, PageSize::kHuge);
   if (!chased) return tl::unexpected(chased.error());
   auto streamed =

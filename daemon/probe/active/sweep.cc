@@ -69,7 +69,7 @@ Result<std::vector<SweepRow>> run_sweep(const std::vector<TierSpec>& tiers,
   ProbeOptions options = wanted;
   if (!options.node_footprint_bytes)
     options.node_footprint_bytes =
-        node_footprint_bytes(tiers, static_cast<uint64_t>(available_memory_bytes()));
+        node_footprint_bytes(tiers, static_cast<uint64_t>(available_memory_bytes().value_or(0)));
   if (options.rounds < 1 || options.timeout.count() < 1)
     return fail(ErrorCode::kInvalid, "measuring takes at least one round and one millisecond");
   std::vector<TierSpec> of_points;

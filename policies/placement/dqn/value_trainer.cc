@@ -77,7 +77,8 @@ void ValueTrainer::train_batch() {
     batch.seen.push_back(std::move(experience.seen));
   }
   const double loss = trainee_.fit(batch);
-  loss_ = batches_ == 0 ? loss : kLossMemory * loss_ + (1 - kLossMemory) * loss;
+  if (std::isfinite(loss))
+    loss_ = batches_ == 0 ? loss : kLossMemory * loss_ + (1 - kLossMemory) * loss;
   credit_batches_ -= 1;
   ++batches_;
 }

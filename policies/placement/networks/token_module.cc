@@ -51,13 +51,16 @@ Padded pad(const std::vector<std::shared_ptr<const TokenSet>>& views) {
 }
 
 // One wild cost in a batch must not throw the network about.
-void clip_gradient(const std::vector<torch::Tensor>& parameters) {
+// False: it is none that could be followed.
+bool clip_gradient(const std::vector<torch::Tensor>& parameters) {
   double squares = 0;
   for (const auto& parameter : parameters)
     squares += parameter.grad().square().sum().item<double>();
   const double norm = std::sqrt(squares);
-  if (norm <= kMaxGradientNorm) return;
-  for (const auto& parameter : parameters) parameter.grad().mul_(kMaxGradientNorm / norm);
+  if (!std::isfinite(norm)) return false;
+  if (norm > kMaxGradientNorm)
+    for (const auto& parameter : parameters) parameter.grad().mul_(kMaxGradientNorm / norm);
+  return true;
 }
 
 // Matrices by input, as in TokenNet.
@@ -118,8 +121,7 @@ double TorchTokens::fit(const TokenBatch& batch) {
       batch.weights.empty() ? errors.mean() : (errors * torch::tensor(batch.weights)).mean();
   optimizer_.zero_grad();
   loss.backward();
-  clip_gradient(parameters_);
-  optimizer_.step();
+  if (clip_gradient(parameters_)) optimizer_.step();
   return loss.item<double>();
 }
 

@@ -172,7 +172,8 @@ Status PublishedTrainer::restore(const PublishedCheckpoint& checkpoint) {
     replay_.add(experience);
   }
   batches_ = checkpoint.progress.batches;
-  credit_batches_ = checkpoint.progress.credit_batches;
+  const auto most = static_cast<double>(replay_.capacity()) * settings_.batches_per_experience;
+  credit_batches_ = std::clamp(checkpoint.progress.credit_batches, 0.0, most);
   loss_ = checkpoint.progress.loss;
   refresh_scale();
   // The weights may have been trained further than the version that was last published.

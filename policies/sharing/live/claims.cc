@@ -129,11 +129,11 @@ bool Claims::have_memory(size_t first, uint64_t bytes) const {
 }
 
 // What they leave, each with what its promise needs.
-uint32_t Claims::room(const Together& together, size_t first) const {
+uint32_t Claims::room(const Together& together, size_t first, double aim) const {
   uint32_t taken = 0;
   for (size_t i = first; i < claims_.size(); ++i) {
     const auto& job = claims_[i].job;
-    taken += needed_milli(job, together.of_claims[i].kept().lower_beside(upper_ratio(job)));
+    taken += needed_milli(job, together.of_claims[i].kept().lower_beside(upper_ratio(job)), aim);
   }
   const uint32_t whole = unit_->whole.milli;
   return whole - std::min(whole, taken);
@@ -166,7 +166,8 @@ std::vector<Claims::Stretch> Claims::stretches(const WaitingJob& job,
     if (ended > 0) without(ended - 1, job.sharer, those);
     Stretch stretch;
     stretch.begin_s = ended == 0 ? 0 : end_of(claims_[ended - 1].job);
-    stretch.room = room(those, ended);
+    stretch.room = room(those, ended, kAim);
+    stretch.most_room = room(those, ended, kPromiseMargin);
     stretch.kept = those.of_newcomer.kept().lower_beside(upper_ratio(predicted));
     stretch.may_begin = stretch.room > 0 && have_memory(ended, bytes) && bear(those, ended);
     all.push_back(stretch);
@@ -197,10 +198,13 @@ Plan Claims::plan(const WaitingJob& job, const Predicted& predicted) const {
     const double longer_s = takes_s * (1 - 1 / upper_ratio(predicted));
     at_s += unforeseen_s(longer_s, wait_s(job, predicted, begin.room) - at_s);
     const double end_s = at_s + takes_s;
-    if (end_s <= job.promise_left_s)
-      return {at_s, end_s,
-              needed_milli({predicted.milli, predicted.run_upper_s, predicted.start_s},
-                           job.promise_left_s - at_s, begin.kept)};
+    if (end_s <= job.promise_left_s) {
+      const WorkLeft work{predicted.milli, predicted.run_upper_s, predicted.start_s};
+      const double within_s = job.promise_left_s - at_s;
+      // It starts only where a share that stays as it is would do, and waits else.
+      if (needed_milli(work, within_s, begin.kept, kPromiseMargin) > begin.most_room) continue;
+      return {at_s, end_s, needed_milli(work, within_s, begin.kept)};
+    }
     if (end_s < soonest.end_s) soonest = {at_s, end_s, std::min(begin.room, predicted.milli)};
   }
   return soonest;

@@ -49,7 +49,8 @@ class Claims {
   // Until the next claim ends.
   struct Stretch {
     double begin_s = 0;
-    uint32_t room = 0;
+    uint32_t room = 0;  // that the others leave, each as far ahead of its promise as is aimed at
+    uint32_t most_room = 0;  // only just ahead
     double kept = 1;         // of the newcomer's speed
     bool may_begin = false;  // it can be there
   };
@@ -63,7 +64,7 @@ class Claims {
   // Those from `first` on.
   bool bear(const Together& together, size_t first) const;
   bool have_memory(size_t first, uint64_t bytes) const;
-  uint32_t room(const Together& together, size_t first) const;
+  uint32_t room(const Together& together, size_t first, double aim) const;
   // Until best-effort jobs that have to go for it are gone.
   double wait_s(const WaitingJob& job, const Predicted& predicted, uint32_t room) const;
 

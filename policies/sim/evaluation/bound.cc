@@ -22,7 +22,9 @@ struct Fastest {
   double total_operations_per_s = 0;
 };
 
+// A task, or a gang as a whole.
 struct Job {
+  double arrival_s = 0;
   double release_s = 0;  // no start before it
   double run_s = 0;      // at least
   double work = 0;       // of all its units, at least
@@ -33,9 +35,13 @@ std::vector<Job> jobs_of(const ClusterSpec& cluster, const Workload& workload,
   const double way_s = cluster.coordinator.accept_s + cluster.coordinator.dispatch_s;
   std::vector<double> present_s(workload.datasets.size(), -1);
   std::vector<Job> jobs;
-  for (const Task& task : workload.tasks) {
+  for (size_t i = 0; i < workload.tasks.size(); ++i) {
+    const Task& task = workload.tasks[i];
+    const Gang* gang = task.gang == kNoGang ? nullptr : &workload.gangs[task.gang];
+    if (gang && gang->first != i) continue;
     Job job;
-    job.release_s = static_cast<double>(task.arrival_ns) * 1e-9 + way_s;
+    job.arrival_s = static_cast<double>(task.arrival_ns) * 1e-9;
+    job.release_s = job.arrival_s + way_s;
     const double received_s = job.release_s;
     for (const DatasetUse& use : workload.uses_of(task)) {
       double& at_s = present_s[use.dataset];
@@ -45,7 +51,8 @@ std::vector<Job> jobs_of(const ClusterSpec& cluster, const Workload& workload,
       job.release_s = std::max(job.release_s, at_s);
     }
     job.run_s = fastest.launch_s + task.operations / fastest.operations_per_s;
-    job.work = task.units * (task.operations + fastest.launch_s * fastest.slowest_operations_per_s);
+    job.work = (gang ? gang->ranks : 1) * task.units *
+               (task.operations + fastest.launch_s * fastest.slowest_operations_per_s);
     jobs.push_back(job);
   }
   return jobs;
@@ -88,10 +95,10 @@ double mean_response_bound_s(const ClusterSpec& cluster, const Workload& workloa
   const Fastest fastest(cluster);
   const std::vector<Job> jobs = jobs_of(cluster, workload, fastest);
   double alone_s = 0, half_runs_s = 0, arrivals_s = 0;
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    alone_s += jobs[i].release_s + jobs[i].run_s;
-    half_runs_s += jobs[i].run_s / 2;
-    arrivals_s += static_cast<double>(workload.tasks[i].arrival_ns) * 1e-9;
+  for (const Job& job : jobs) {
+    alone_s += job.release_s + job.run_s;
+    half_runs_s += job.run_s / 2;
+    arrivals_s += job.arrival_s;
   }
   const double conserved_s = mean_busy_dates_s(jobs, fastest.total_operations_per_s) + half_runs_s;
   const auto count = static_cast<double>(jobs.size());

@@ -70,7 +70,8 @@ class Evaluation {
       if (!run)
         return fail(run.error().code,
                     name + " on " + cell.workload.name + ": " + run.error().message);
-      run->bound_s = bound_s;
+      const auto& tally = run->result;
+      if (tally.failed + tally.rejected + tally.unfinished == 0) run->bound_s = bound_s;
       runs_[index].push_back(std::move(*run));
       return {};
     };

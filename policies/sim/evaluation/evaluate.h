@@ -20,8 +20,10 @@ struct EvaluatedRun {
   size_t cell = 0;  // of the suite
   uint64_t seed = 0;
   std::string policy;
-  RunResult result;                 // responses_s and samples are kept for the first seed only
-  double bound_s = 0;               // of the mean response, for any policy on these tasks
+  RunResult result;  // responses_s and samples are kept for the first seed only
+  // Of the mean response, for any policy on these tasks; nothing where not all of them succeeded,
+  // as the response is of those that did.
+  std::optional<double> bound_s{};
   std::optional<GuardTally> guard;  // where it ran under one
 };
 

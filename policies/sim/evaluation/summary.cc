@@ -1,6 +1,6 @@
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 
 #include "base/statistics.h"
@@ -12,16 +12,21 @@ namespace {
 
 using nlohmann::ordered_json;
 
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+using BySeed = std::map<uint64_t, double>;
+
+std::optional<double> mean(const BySeed& values) {
+  double sum = 0;
+  for (const auto& [seed, value] : values) sum += value;
+  return values.empty() ? std::nullopt : std::optional(sum / static_cast<double>(values.size()));
 }
 
-// By seed.
-std::vector<double> responses_s(const std::vector<const EvaluatedRun*>& runs,
-                                const std::string& policy, double Spread::*figure) {
-  std::vector<double> values;
+// Of the seeds in which any task succeeded.
+BySeed responses_s(const std::vector<const EvaluatedRun*>& runs, const std::string& policy,
+                   double Spread::*figure) {
+  BySeed values;
   for (const EvaluatedRun* run : runs)
-    if (run->policy == policy) values.push_back(run->result.response_s.*figure);
+    if (run->policy == policy && run->result.succeeded > 0)
+      values[run->seed] = run->result.response_s.*figure;
   return values;
 }
 
@@ -32,17 +37,22 @@ std::string best_other(const std::vector<const EvaluatedRun*>& runs,
   double best_s = 0;
   for (const EvaluatedRun* run : runs) {
     if (std::find(judged.begin(), judged.end(), run->policy) != judged.end()) continue;
-    const double mean_s = mean(responses_s(runs, run->policy, &Spread::mean));
-    if (best.empty() || mean_s < best_s) best = run->policy, best_s = mean_s;
+    const auto mean_s = mean(responses_s(runs, run->policy, &Spread::mean));
+    if (mean_s && (best.empty() || *mean_s < best_s)) best = run->policy, best_s = *mean_s;
   }
   return best;
 }
 
-ordered_json relative(const std::vector<double>& values, const std::vector<double>& bases) {
+ordered_json relative(const BySeed& values, const BySeed& bases) {
   std::vector<double> differences;
-  for (size_t i = 0; i < values.size() && i < bases.size(); ++i)
-    if (bases[i] > 0) differences.push_back(values[i] / bases[i] - 1);
+  for (const auto& [seed, value] : values)
+    if (const auto base = bases.find(seed); base != bases.end() && base->second > 0)
+      differences.push_back(value / base->second - 1);
   return estimate_json(differences);
+}
+
+ordered_json or_null(const std::optional<double>& value) {
+  return value ? ordered_json(*value) : ordered_json();
 }
 
 ordered_json cell_json(const EvaluationCell& cell, const std::vector<const EvaluatedRun*>& runs,
@@ -50,24 +60,25 @@ ordered_json cell_json(const EvaluationCell& cell, const std::vector<const Evalu
   const auto own = responses_s(runs, policy, &Spread::mean);
   std::vector<double> shares;
   for (const EvaluatedRun* run : runs)
-    if (run->policy == policy && run->result.response_s.mean > 0)
-      shares.push_back(run->bound_s / run->result.response_s.mean);
+    if (run->policy == policy && run->bound_s && run->result.response_s.mean > 0)
+      shares.push_back(*run->bound_s / run->result.response_s.mean);
   ordered_json row{{"workload", cell.workload.name},
                    {"nodes", cell.cluster.node_count()},
                    {"policy", policy},
                    {"best_heuristic", best},
                    {"best_response_mean_s", nullptr},
-                   {"response_mean_s", mean(own)},
+                   {"response_mean_s", or_null(mean(own))},
                    {"difference", nullptr},
                    {"difference_p99", nullptr},
                    {"bound_share", estimate_json(shares)}};
+  if (own.empty()) row["response_mean_s_unavailable"] = kNoTask;
   if (best.empty()) {
     for (const char* key : {"best_response_mean_s", "difference", "difference_p99"})
       row[std::string(key) + "_unavailable"] = "no heuristic was evaluated";
     return row;
   }
   const auto other = responses_s(runs, best, &Spread::mean);
-  row["best_response_mean_s"] = mean(other);
+  row["best_response_mean_s"] = or_null(mean(other));
   row["difference"] = relative(own, other);
   row["difference_p99"] =
       relative(responses_s(runs, policy, &Spread::p99), responses_s(runs, best, &Spread::p99));
@@ -98,7 +109,7 @@ ordered_json overall_json(const ordered_json& cells, const std::string& policy) 
       "difference_worst", differences,
       [](const auto& values) { return *std::max_element(values.begin(), values.end()); },
       kNoHeuristic);
-  put("bound_share_median", shares, median, "no task succeeded");
+  put("bound_share_median", shares, median, "nowhere did all tasks succeed");
   return row;
 }
 
@@ -116,7 +127,8 @@ ordered_json evaluation_json(const Suite& suite, const std::vector<EvaluatedRun>
     const EvaluationCell& cell = suite.cells[run.cell];
     ordered_json row{{"workload", cell.workload.name}, {"nodes", cell.cluster.node_count()}};
     row.update(run_json({run.policy, run.seed, run.result}));
-    row["response_bound_s"] = run.bound_s;
+    row["response_bound_s"] = or_null(run.bound_s);
+    if (!run.bound_s) row["response_bound_s_unavailable"] = "not all tasks succeeded";
     if (run.guard)
       row["guard"] = {{"control", run.guard->control},
                       {"alone", run.guard->alone},

@@ -90,7 +90,9 @@ void set_rates(FleetRecord& record) {
   for (const auto& fault : record.faults) {
     const double day = std::nextafter(fault.from_day, INFINITY);
     if (day <= record.rates.back().day + least_days) continue;
-    record.rates.push_back(rates_at(history, choice, day, record.rates.back(), record));
+    auto now = rates_at(history, choice, day, record.rates.back(), record);
+    now.day = fault.from_day;  // those who are there when it happens know it
+    record.rates.push_back(std::move(now));
   }
 }
 

@@ -149,6 +149,7 @@ GangScene scene_of(const GangSuite& suite, const GangCell& cell, uint64_t seed, 
                                   .units = cell.units,
                                   .units_per_node = cell.units_per_node,
                                   .until_h = 5 * (scene.jobs.back().arrival_h + kMaxWorkH),
+                                  .changes_h = scene.jobs.back().arrival_h / 2,
                                   .seed = seed,
                                   .times_seed = of_episode});
   if (cell.with_data) add_data(scene, seed, of_episode);

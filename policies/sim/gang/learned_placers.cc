@@ -9,6 +9,12 @@ namespace {
 Result<std::unique_ptr<Placer>> published_placer(const GangSuite& suite, const GangCell& cell,
                                                  uint64_t seed, PublishedSettings settings,
                                                  uint32_t workloads) {
+  if (suite.make_scene)
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("policy '{}': it learns on drawn failures, which a record's are not: leave "
+                    "it out, or the record",
+                    kAcPublished));
   settings.seed = seed;
   PublishedTrainer trainer(cell.units, settings);
   for (uint32_t workload = 1; workload <= workloads; ++workload)

@@ -18,7 +18,7 @@ double bad_or_good(SeededRandom& random) {
   return random.chance(0.1) ? 7.75 : 0.25;
 }
 
-// Mean failures an hour of a unit before and after the middle of the time.
+// Mean failures an hour of a unit before and after rates change.
 struct Rate {
   double before, after;
 };
@@ -57,7 +57,7 @@ UnitFailures draw_failures(const FailureMix& mix) {
   const double until_h = std::min(mix.until_h, kMaxUntilH);
   UnitFailures failures;
   failures.past_h = kPastH;
-  failures.changes_h = until_h / 2;
+  failures.changes_h = mix.changes_h;
   // In clusters of time, one failure brings another soon after it every other time.
   const double follow = mix.setting == FailureSetting::kClustered ? 0.5 : 0;
   for (const auto& rate : draw_rates(mix, of_rates)) {

@@ -34,6 +34,7 @@ struct FailureMix {
   uint32_t units = 16;
   uint32_t units_per_node = 4;
   double until_h = 0;
+  double changes_h = 0;     // when rates are drawn anew, of the setting that drifts
   uint64_t seed = 1;        // of the rates
   uint64_t times_seed = 1;  // of when units fail
 };

@@ -1,5 +1,7 @@
 #include "policies/sim/quality/training_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -14,7 +16,7 @@ namespace {
 constexpr double kEnded = 0.01;     // of the loss left
 constexpr double kStarved = 0.25;   // of an equal share
 constexpr double kSteps = 5;        // of progress in a period
-constexpr double kLongest_s = 1e7;  // after which jobs that have not ended are given up
+constexpr double kLongest_s = 1e7;  // since the last one came
 
 // Knows what comes.
 class Oracle : public quality::Predictor {
@@ -52,9 +54,15 @@ class TrainingRun {
     result_.jobs.resize(world.jobs.size());
   }
 
-  TrainingResult run() {
+  Result<TrainingResult> run() {
     double decided_s = -1e9;
-    while ((arrived_ < world_.jobs.size() || !running_.empty()) && now_s_ < kLongest_s) {
+    const double longest_s = kLongest_s + (world_.jobs.empty() ? 0 : world_.jobs.back().arrival_s);
+    while (arrived_ < world_.jobs.size() || !running_.empty()) {
+      if (now_s_ >= longest_s)
+        return fail(ErrorCode::kExhausted,
+                    fmt::format("{} of {} jobs have not ended {:g} s after the last one came: give "
+                                "them more cores, less work, or longer gaps",
+                                running_.size(), world_.jobs.size(), kLongest_s));
       const bool changed = admit() | dismiss();
       if (changed || now_s_ - decided_s >= world_.cell.period_s - 1e-9) {
         decide();

@@ -11,10 +11,10 @@ struct Link {
   int64_t latency_ns = 0;  // of each copy; does not keep the next one from starting
 
   bool exists() const { return gb_per_s > 0; }
-  // For how long the copy keeps the link busy; three hours at most, so that those of a million
+  // For how long the copy keeps the link busy; 17 minutes at most, so that those of millions of
   // copies can be added.
   int64_t copy_ns(int64_t bytes) const {
-    constexpr double kMost_ns = 1e13;
+    constexpr double kMost_ns = 1e12;
     const double ns = std::ceil(static_cast<double>(bytes) / gb_per_s);
     return static_cast<int64_t>(std::fmin(ns, kMost_ns));
   }

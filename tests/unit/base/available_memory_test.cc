@@ -26,7 +26,7 @@ class AvailableMemory : public ::testing::Test {
     fs::create_directories((root_ / name).parent_path());
     std::ofstream(root_ / name) << text;
   }
-  int64_t available() { return available_memory_bytes(root_.string()); }
+  std::optional<int64_t> available() { return available_memory_bytes(root_.string()); }
 
   fs::path root_;
 };
@@ -47,6 +47,17 @@ TEST_F(AvailableMemory, IsNoMoreThanAnyCgroupAboveTheProcessLeaves) {
   EXPECT_EQ(available(), 0);
 }
 
+// The kernel gives it back before it kills anybody.
+TEST_F(AvailableMemory, WhatIsCachedOfFilesCanBeHad) {
+  write("proc/self/cgroup", "0::/task\n");
+  write("sys/fs/cgroup/task/memory.max", "900000\n");
+  write("sys/fs/cgroup/task/memory.current", "900000\n");
+  EXPECT_EQ(available(), 0);
+  write("sys/fs/cgroup/task/memory.stat",
+        "anon 100000\ninactive_file 500000\nactive_file 200000\n");
+  EXPECT_EQ(available(), 700000);
+}
+
 // Where the process's own cgroup looks like the topmost.
 TEST_F(AvailableMemory, IsNoMoreThanAContainerLeaves) {
   write("proc/self/cgroup", "0::/\n");
@@ -57,7 +68,7 @@ TEST_F(AvailableMemory, IsNoMoreThanAContainerLeaves) {
 
 TEST_F(AvailableMemory, IsNothingWhereTheKernelDoesNotTell) {
   write("proc/meminfo", "MemTotal:  4000000 kB\n");
-  EXPECT_EQ(available(), 0);
+  EXPECT_EQ(available(), std::nullopt);
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <string>
 
+#include "base/files/own_folder.h"
+
 namespace tierpilot {
 namespace {
 
@@ -65,6 +67,23 @@ TEST_F(TreeRemovalTest, FoldersThatAreClosedAreOpened) {
             }),
             0);
   EXPECT_TRUE(fs::is_empty(scratch_));
+}
+
+// To look into them is no reason to let anybody write there, nor to take anything from others.
+TEST_F(TreeRemovalTest, ToListAFolderOpensItNoFurtherThanItHasTo) {
+  const auto mode_after = [&](mode_t mode) {
+    const auto folder = scratch_ / std::to_string(mode);
+    return as_nobody([&] {
+      fs::create_directory(folder);
+      ::chmod(folder.c_str(), mode);
+      struct stat info {};
+      return list_own_folder(AT_FDCWD, folder.c_str()) && ::stat(folder.c_str(), &info) == 0
+                 ? static_cast<int>((info.st_mode & 07777) >> 3)  // an exit status has eight bits
+                 : 0;
+    });
+  };
+  EXPECT_EQ(mode_after(0550), 055);
+  EXPECT_EQ(mode_after(0070), 057);
 }
 
 TEST_F(TreeRemovalTest, ThoseOfOthersStayAndTheFirstErrorIsTold) {

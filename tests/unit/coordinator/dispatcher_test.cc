@@ -228,6 +228,30 @@ TEST_F(DispatcherTest, ThoseOfANodeThatIsDrainedLetOthersPassAndGoThereOnceItIsO
   EXPECT_EQ(state_->tasks.find(first)->node, "b");
 }
 
+// Also where more of them come all the time.
+TEST_F(DispatcherTest, WhoIsAtTheHeadIsLookedAtAgainInTime) {
+  join("a");
+  join("b");
+  state_->registry.find("b")->order.kind = NodeOrder::Kind::kDrained;
+  auto bound = spec();
+  bound.node = "b";
+  std::optional<uint64_t> first;
+  for (int block = 0; block < 20; ++block) {
+    const auto more = submit(std::vector<TaskSpec>(300, bound));
+    ASSERT_TRUE(more) << more.error().message;
+    if (!first) first = more->first_task;
+    for (int look = 0; look < 3; ++look) dispatcher_->pump();
+    clock_.advance_ns(50'000'000);
+  }
+  EXPECT_LE(deadlines_.size(), 1U) << "one timer at a time";
+  state_->registry.find("b")->order.kind = {};
+  for (int step = 0; step < 20; ++step) {
+    clock_.advance_ns(100'000'000);
+    ring();
+  }
+  EXPECT_TRUE(run_until_assigned(*first));
+}
+
 TEST_F(DispatcherTest, ANodeIsSeenWithWhatItWasGivenAndHowFastItWas) {
   auto node = join("n");
   auto work = spec("a");

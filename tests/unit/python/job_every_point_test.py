@@ -16,9 +16,11 @@ class AtEveryPoint(WithANode):
 
     def setUp(self):
         super().setUp()
-        patch = unittest.mock.patch("tierpilot.node_lines._GAP_S", 0)  # as there are many
-        patch.start()
-        self.addCleanup(patch.stop)
+        # As there are many.
+        for what, value in (("node_lines._GAP_S", 0), ("job_channel._MOST_A_SECOND", 10**9)):
+            patch = unittest.mock.patch(f"tierpilot.{what}", value)
+            patch.start()
+            self.addCleanup(patch.stop)
 
     def interrupt(self, call, handler, kind):
         """Runs the call as often as it has points, and the handler at another one each time."""

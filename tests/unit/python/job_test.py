@@ -74,8 +74,11 @@ class WithANode(unittest.TestCase):
         self.assertEqual(self.job.errors, ["bad line"])
 
     def test_a_node_that_does_not_read_never_makes_it_wait_nor_tears_a_line(self):
+        patch = unittest.mock.patch("tierpilot.job_channel._MOST_A_SECOND", 10**9)
+        patch.start()
+        self.addCleanup(patch.stop)
         sent = 0
-        while self.job.report(iteration=sent, iterations=1, note=1.0):
+        while self.job.report(iteration=sent, note=1.0):
             sent += 1
             self.assertLess(sent, 1_000_000)
         self.assertGreater(self.job.dropped, 0)
@@ -85,7 +88,7 @@ class WithANode(unittest.TestCase):
             try:
                 got += self.node.recv(1 << 16)
             except BlockingIOError:
-                if self.job.report(iteration=10**9, iterations=1):
+                if self.job.report(iteration=10**9):
                     break
         got += self.node.recv(1 << 16)
         numbers = [json.loads(line)["iteration"] for line in got.splitlines()]
@@ -104,6 +107,15 @@ class WithANode(unittest.TestCase):
         self.assertEqual(self.job.dropped, 2000 - len(told))
         time.sleep(0.05)
         self.assertTrue(self.job.report(2001))
+
+    def test_of_many_ranks_each_is_heard_and_whoever_goes_on_beyond_the_last_is_not_heard_less(self):
+        many = tierpilot.Job(self.path, {"LOCAL_WORLD_SIZE": "300"})
+        self.addCleanup(many.close)
+        self.assertTrue(many.report(1))
+        sent = [self.job.report(i, iterations=5) for i in range(5, 500)]
+        self.assertLess(sum(sent), 100)
+        time.sleep(0.05)
+        self.assertTrue(self.job.report(1, iterations=5))
 
     def test_a_node_that_is_gone_is_no_error(self):
         self.node.close()

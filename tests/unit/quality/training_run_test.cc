@@ -86,6 +86,25 @@ TEST(TrainingRun, AJobAloneTakesWhatItsWorkTakes) {
   EXPECT_NEAR(result->jobs[0].completion_s, 66, 4);
 }
 
+// Else it would count as done at once.
+TEST(TrainingRun, JobsThatNeverEndAreAnError) {
+  auto cell = small_cell();
+  cell.least_work_s = cell.most_work_s = 1e9;
+  const auto result = run_training(*draw_world(cell, {halving()}, 1), "fair");
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("have not ended"), std::string::npos);
+}
+
+TEST(TrainingRun, JobsMayComeAsLateAsTheyLike) {
+  auto cell = small_cell();
+  cell.jobs = 2;
+  cell.mean_gap_s = 3e7;
+  cell.period_s = 1e5;
+  const auto result = run_training(*draw_world(cell, {halving()}, 1), "fair");
+  ASSERT_TRUE(result) << result.error().message;
+  for (const auto& job : result->jobs) EXPECT_GT(job.completion_s, 0);
+}
+
 TEST(QualitySuite, GivesTheSameBytesForAnyNumberOfThreads) {
   QualityOptions options{.curves = family_curves(5, 1),
                          .cells = {small_cell()},

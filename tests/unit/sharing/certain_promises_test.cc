@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/random.h"
 #include "policies/sharing/live/needed_share.h"
 #include "policies/sharing/live/share_policy.h"
 
@@ -224,6 +225,57 @@ TEST_F(CertainPromises, HoldOfWhatBecomesFreeInTheirTime) {
     }
     std::erase_if(unit.jobs, [](const LiveJob& job) { return job.left_s <= 0; });
   }
+}
+
+// Whoever waits starts as soon as it may; a step is half a second.
+bool is_kept(SharePolicy& policy, LiveUnit unit, WaitingJob job) {
+  double left_s = job.predicted.at("cpu").run_upper_s;
+  bool has_started = false;
+  while (left_s > 0) {
+    if (!has_started)
+      if (const auto start = policy.place({{unit}}, job)) {
+        has_started = true;
+        for (const auto& [id, milli] : start->shrunk) unit.jobs[0].share.milli = milli;
+        auto newcomer = foretold_job(job.id, kSensitive, job.predicted.at("cpu").milli, 1000);
+        newcomer.share = start->share;
+        newcomer.promise_left_s = job.promise_left_s;
+        newcomer.left_s = newcomer.left_upper_s = left_s;
+        unit.jobs.push_back(newcomer);
+      }
+    for (const auto& [id, milli] : policy.adjust(unit).milli)
+      for (auto& each : unit.jobs)
+        if (each.id == id) each.share.milli = milli;
+    job.promise_left_s -= 0.5;
+    for (auto& each : unit.jobs) {
+      each.left_s -= 0.5 * speed_with(each.share.milli, each.need_milli);
+      each.left_upper_s = each.left_s;
+      each.promise_left_s -= 0.5;
+      if (each.id == job.id) left_s = each.left_s;
+      if (each.left_s > 0 && each.promise_left_s < 0) return false;
+    }
+    std::erase_if(unit.jobs, [](const LiveJob& each) { return each.left_s <= 0; });
+    if (job.promise_left_s < -0.5) return false;
+  }
+  return true;
+}
+
+TEST_F(CertainPromises, AreKeptWhereAllGoesAsForetold) {
+  SeededRandom random(7);
+  int made = 0;
+  for (int round = 0; round < 1000; ++round) {
+    auto first = foretold_job(1, kSensitive, 300 + 50 * static_cast<uint32_t>(random.below(15)), 0);
+    first.left_s = first.left_upper_s = 20 + 70 * random.unit();
+    first.promise_left_s = 100;
+    const double run_s = 20 + 180 * random.unit();
+    auto job = waiting(1000, run_s, run_s * (1.06 + 1.5 * random.unit()));
+    job.predicted["cpu"].run_s = run_s / 1.05;
+    if (!admit_beside({first}, job).admitted) continue;
+    ++made;
+    EXPECT_TRUE(is_kept(*alone_, {"cpu", {kWholeUnit, 0}, {first}}, job))
+        << first.need_milli << " for " << first.left_s << " s, then " << run_s << " s within "
+        << job.promise_left_s;
+  }
+  EXPECT_GT(made, 500);
 }
 
 TEST_F(CertainPromises, NobodyBeforeOneThatWaitsIsSlowedForWhoHasNone) {

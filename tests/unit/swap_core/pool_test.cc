@@ -4,9 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <string>
+#include <thread>
 
 #include "swap/host_pool.h"
 
@@ -166,6 +169,26 @@ TEST(HostPool, AChildOfAForkHasTiersOfItsOwn) {
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+// Whoever forks and whoever opens must not wait for each other.
+TEST(HostPool, TiersAreOpenedWhileOthersFork) {
+  std::atomic<bool> ends = false;
+  std::thread opener([&] {
+    for (int i = 0; !ends; ++i) {
+      const auto name = std::to_string(i % 3);
+      (void)tiers_of_process(
+          name, [] { return Result<std::vector<MeasuredTier>>(tiers("dir:/var/tmp=1MiB")); });
+    }
+  });
+  for (int i = 0; i < 100; ++i) {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    ASSERT_GT(child, 0);
+    waitpid(child, nullptr, 0);
+  }
+  ends = true;
+  opener.join();
 }
 
 // Else its room would stay taken for as long as any of them lives.

@@ -58,6 +58,21 @@ TEST(DataPlaces, AFailureWhileFetchingLosesNoWork) {
   EXPECT_EQ(result.unfinished, 0U);
 }
 
+TEST(GangSuite, RatesThatDriftDoSoWhileJobsCome) {
+  const auto suite = gang_suite(64);
+  size_t drifting = 0, changed = 0;
+  for (const auto& cell : suite.cells) {
+    if (cell.setting != FailureSetting::kDrifting) continue;
+    ++drifting;
+    const auto scene = scene_of(suite, cell, 1);
+    EXPECT_GT(scene.failures.changes_h, 0);
+    EXPECT_LT(scene.failures.changes_h, scene.jobs.back().arrival_h);
+    changed += scene.failures.per_h_before != scene.failures.per_h_after;
+  }
+  EXPECT_GT(drifting, 0U);
+  EXPECT_GT(changed, drifting / 2) << "half of the units draw anew";
+}
+
 TEST(DataPlaces, TheSuiteHasJobsWithData) {
   const auto suite = gang_suite(64);
   const auto with = std::count_if(suite.cells.begin(), suite.cells.end(),

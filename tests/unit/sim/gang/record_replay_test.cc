@@ -37,6 +37,7 @@ TEST_F(RecordReplay, TheSecondHalfChangesNothingOfWhatIsKnownAtTheSplit) {
   EXPECT_GT(one->rates.size(), 1U);
   for (size_t i = 1; i < one->rates.size(); ++i)
     EXPECT_GT(one->rates[i].day, one->rates[i - 1].day);
+  EXPECT_EQ(one->rates[1].day, 6) << "whoever is there when node c fails knows it";
 }
 
 TEST_F(RecordReplay, NodesThatAreNotNamedAreThere) {
