@@ -4,7 +4,9 @@
 #include <sys/types.h>
 
 #include <CLI/CLI.hpp>
+#include <exception>
 #include <limits>
+#include <new>
 #include <ostream>
 #include <string_view>
 
@@ -66,6 +68,16 @@ bool is_whole_number(std::string_view text) {
 }
 
 }  // namespace
+
+int carry_out(const Output& output, const std::function<int()>& command) {
+  try {
+    return command();
+  } catch (const std::bad_alloc&) {
+    return print_error(output, {ErrorCode::kExhausted, "the memory does not suffice"});
+  } catch (const std::exception& failure) {
+    return print_error(output, {ErrorCode::kIo, failure.what()});
+  }
+}
 
 CLI::Validator number_between(double least, double most) {
   return {[least, most](std::string& text) {

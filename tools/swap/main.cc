@@ -74,8 +74,10 @@ Status check_found_tiers(const Options& options) {
 // replaced by a new one beside it, a report appended to.
 std::string file_fault(const std::string& said, bool replaced) {
   constexpr int kMostLinks = 40;
-  auto path = fs::absolute(said);
+  if (said.empty()) return "it has no name";
   std::error_code error;
+  auto path = fs::absolute(said, error);
+  if (error) return fmt::format("'{}': the folder that this runs in is gone", said);
   for (int links = 0; links < kMostLinks && fs::is_symlink(path, error); ++links)
     path = path.parent_path() / fs::read_symlink(path, error);
   const auto there = fs::status(path, error);

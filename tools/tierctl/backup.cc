@@ -21,15 +21,31 @@ namespace {
 // Making it means copying the whole store.
 constexpr int64_t kMakeMs = 3'600'000;
 
+// The file itself, where `said` is a link to it. Devices and pipes would be replaced by a file.
+Result<std::string> file_of(const std::string& said) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const auto there = fs::status(said, error);
+  if (!fs::exists(there)) return said;
+  if (!fs::is_regular_file(there))
+    return fail(ErrorCode::kInvalid,
+                fmt::format("'{}' is no plain file: name one, as a backup gets its name when it is "
+                            "whole and on disk",
+                            said));
+  const auto whole = fs::canonical(said, error);
+  if (error) return fail_errno(error.value(), said);
+  return whole.string();
+}
+
 // How many bytes; into a file that gets its name when it is whole and on disk.
-Result<uint64_t> fetch(ClusterConnection& connection, const std::string& file) {
-  auto made = connection.call(connection.cluster().backupRequest(), kMakeMs);
-  if (!made) return tl::unexpected(made.error());
-  auto backup = made->getBackup();
-  const std::string unfinished = file + ".unfinished";
+Result<uint64_t> fetch(ClusterConnection& connection, const std::string& file,
+                       const std::string& unfinished) {
   const UniqueFd fd(
       ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return fail_errno(errno, unfinished);
+  auto made = connection.call(connection.cluster().backupRequest(), kMakeMs);
+  if (!made) return tl::unexpected(made.error());
+  auto backup = made->getBackup();
   uint64_t offset = 0;
   for (bool end = false; !end;) {
     auto request = backup.readRequest();
@@ -54,10 +70,13 @@ void add_backup(CLI::App& app, Context& context) {
   auto file = std::make_shared<std::string>();
   command->add_option("FILE", *file, "replaced if it is there")->required();
   on_chosen(*command, context, [&context, file](ClusterConnection& connection) -> Result<int> {
-    auto bytes = fetch(connection, *file);
+    const auto target = file_of(*file);
+    if (!target) return tl::unexpected(target.error());
+    const auto unfinished = *target + ".unfinished";
+    auto bytes = fetch(connection, *target, unfinished);
     if (!bytes) {
       std::error_code ignored;
-      std::filesystem::remove(*file + ".unfinished", ignored);
+      std::filesystem::remove(unfinished, ignored);
       return tl::unexpected(bytes.error());
     }
     const nlohmann::ordered_json written{{"file", *file}, {"bytes", *bytes}};

@@ -50,7 +50,10 @@ ordered_json dataset_json(wire::Dataset::Reader dataset) {
 }
 
 std::string absolute(const std::string& path) {
-  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+  if (path.empty() || path.front() == '/') return path;
+  std::error_code error;
+  const auto whole = std::filesystem::absolute(path, error);
+  return error ? path : whole.lexically_normal().string();
 }
 
 Result<int> add(Context& context, ClusterConnection& connection, const AddArguments& arguments) {

@@ -19,15 +19,29 @@ namespace {
 
 using nlohmann::ordered_json;
 
+// Of a task that is one of very many: what its line says.
+ordered_json line_of(wire::Task::Reader task) {
+  auto lines = ordered_json::array({task_json(task)});
+  add_ages(lines, system_clock().wall_ms());
+  ordered_json line;
+  for (const auto& column : task_columns()) {
+    const ordered_json::json_pointer at(column.pointer);
+    if (lines[0].contains(at)) line[at] = std::move(lines[0][at]);
+    const ordered_json::json_pointer why(column.pointer + "_unavailable");
+    if (lines[0].contains(why)) line[why] = std::move(lines[0][why]);
+  }
+  return line;
+}
+
 Result<int> list(Context& context, ClusterConnection& connection, const TaskFilter& filter) {
   auto tasks = ordered_json::array();
   auto status = for_each_task(connection, filter, [&](wire::Task::Reader task) {
     // Ranks are shown with their gang.
-    if (task.getGang() == 0 || filter.ranks) tasks.push_back(task_json(task));
+    if (task.getGang() != 0 && !filter.ranks) return;
+    tasks.push_back(context.output.json ? task_json(task) : line_of(task));
   });
   if (!status) return tl::unexpected(status.error());
-  if (!context.output.json) add_ages(tasks, system_clock().wall_ms());
-  return print(context.output, {{"tasks", tasks}},
+  return print(context.output, {{"tasks", std::move(tasks)}},
                {{.rows = "/tasks", .columns = task_columns(), .empty = "no tasks"}});
 }
 

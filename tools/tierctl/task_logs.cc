@@ -52,7 +52,8 @@ Status read_to_end(ClusterConnection& connection, const Arguments& arguments, ui
       std::cerr << fmt::format(
           "[{} bytes of this log were dropped: the node keeps the last ones]\n",
           answer->getDropped());
-    take(std::string_view(reinterpret_cast<const char*>(data.begin()), data.size()));
+    if (!take(std::string_view(reinterpret_cast<const char*>(data.begin()), data.size())))
+      return fail(ErrorCode::kIo, "what is read can no longer be written");
     offset += answer->getDropped() + data.size();
     if (answer->getEnd() || data.size() == 0) return {};
   }
@@ -70,8 +71,11 @@ Status follow(ClusterConnection& connection, const Arguments& arguments, Take ta
     attempt = now->attempt;
     if (attempt > 0 || now->ended) {
       auto status = read_to_end(connection, arguments, offset, take);
-      // Until the node has its data, a task on a node has no log yet.
-      const bool later = !now->ended && !status && status.error().code == ErrorCode::kNotFound;
+      // Until the node has its data, a task on a node has no log yet; while a node is away, nobody
+      // has. Whether the coordinator itself is tells the next look.
+      const bool later = !now->ended && !status &&
+                         (status.error().code == ErrorCode::kNotFound ||
+                          status.error().code == ErrorCode::kUnreachable);
       if (!status && !later) return status;
     }
     if (now->ended) return {};
@@ -82,16 +86,15 @@ Status follow(ClusterConnection& connection, const Arguments& arguments, Take ta
 Result<int> logs(Context& context, ClusterConnection& connection, const Arguments& arguments) {
   std::string text;
   const auto take = [&](std::string_view piece) {
-    if (context.output.json)
-      text += piece;
-    else
-      context.output.out->write(piece.data(), static_cast<std::streamsize>(piece.size())).flush();
+    if (context.output.json) return text += piece, true;
+    auto& out = *context.output.out;
+    return out.write(piece.data(), static_cast<std::streamsize>(piece.size())).flush().good();
   };
   uint64_t offset = 0;
   auto status = arguments.follow ? follow(connection, arguments, take)
                                  : read_to_end(connection, arguments, offset, take);
   if (!status) return tl::unexpected(status.error());
-  if (!context.output.json) return context.output.out->good() ? kExitOk : kExitFailed;
+  if (!context.output.json) return kExitOk;
   return print(context.output,
                {{"task", arguments.id},
                 {"stream", arguments.stderr_stream ? "stderr" : "stdout"},

@@ -1,9 +1,11 @@
 // tierctl task submit: one command, or several from a file.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 
+#include "base/bytes.h"
 #include "base/memory_wish.h"
 #include "rpc/task_wire.h"
 #include "tools/cluster/message_json.h"
@@ -81,6 +83,15 @@ Result<int> submit(Context& context, ClusterConnection& connection, const Argume
   request.setRequestId(request_id);
   auto specs = request.initTasks(static_cast<uint32_t>(tasks.size()));
   for (uint32_t i = 0; i < specs.size(); ++i) write_spec(tasks[i], specs[i]);
+  constexpr uint64_t kMostBytes =
+      4'000'000;  // of a message, which has 4 MiB with what is around it
+  if (const uint64_t bytes = request.asReader().totalSize().wordCount * sizeof(capnp::word);
+      bytes > kMostBytes)
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("{} tasks take {} in one message, and {} are the most: divide them into "
+                    "several submissions",
+                    tasks.size(), format_bytes(bytes), format_bytes(kMostBytes)));
   auto answer = connection.call(kj::mv(request));
   if (!answer) {
     auto error = answer.error();
@@ -91,7 +102,14 @@ Result<int> submit(Context& context, ClusterConnection& connection, const Argume
   }
   std::vector<uint64_t> ids;
   for (const uint64_t id : answer->getTasks()) ids.push_back(id);
-  if (arguments.wait) return wait_for_tasks(context, connection, ids, -1);
+  if (arguments.wait) {
+    auto waited = wait_for_tasks(context, connection, ids, -1);
+    if (!waited)  // whoever repeats the whole command would have all of it run twice
+      waited.error().message += fmt::format(
+          "; submission {} (request {}) was taken and goes on: wait on with tierctl task wait {}",
+          answer->getSubmission(), request_id, fmt::join(ids, " "));
+    return waited;
+  }
   auto rows = nlohmann::ordered_json::array();
   for (size_t i = 0; i < ids.size() && i < tasks.size(); ++i)
     rows.push_back({{"id", ids[i]}, {"name", tasks[i].name}});

@@ -18,7 +18,7 @@ int run(int argc, const char* const* argv, Output output) {
     add(app, context);
   app.footer("Exit codes: 0 ok, 1 failed, 2 usage, 3 not found or not reachable, 4 degraded.");
   if (const auto code = parse_arguments(app, argc, argv, context.output)) return *code;
-  return context.command();
+  return carry_out(context.output, context.command);
 }
 
 }  // namespace tierpilot::tierctl

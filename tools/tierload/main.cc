@@ -13,5 +13,5 @@ int main(int argc, char** argv) {
   tierload::add_plan(app, context);
   tierload::add_run(app, context);
   if (const auto code = parse_arguments(app, argc, argv, context.output)) return *code;
-  return context.command();
+  return tierpilot::carry_out(context.output, context.command);
 }

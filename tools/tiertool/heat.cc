@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -67,6 +68,10 @@ Status write_svg(const std::string& path, const Watch& watch) {
 int show(const Context& context, const HeatCommand& options) {
   auto watching = options.watch;
   watching.keep_frames = !options.svg.empty();
+  // Before an hour of watching.
+  if (watching.keep_frames && !std::ofstream(options.svg, std::ios::app))
+    return print_error(context.output,
+                       fail_errno(errno, fmt::format("picture '{}'", options.svg)).value());
   const auto watch = watch_process(context, watching);
   if (!watch) return print_error(context.output, watch.error());
   if (!options.svg.empty())

@@ -38,5 +38,5 @@ int main(int argc, char** argv) {
   if (const auto code = tierpilot::parse_arguments(app, argc, argv, context.output)) return *code;
   if (auto status = tierpilot::start_log("tiertool", "warning"); !status)
     return print_error(context.output, status.error());
-  return context.command();
+  return carry_out(context.output, context.command);
 }

@@ -7,7 +7,7 @@ import time
 
 from .child import forked, in_child, no_answer
 from .counts import Counts
-from .measure import OPTIMIZERS, build, draw, iterate, memory
+from .measure import OPTIMIZERS, build, draw, iterate, memory, waited_s
 from .pipelines import Pipeline
 
 WARM = 5  # iterations before anything counts
@@ -50,8 +50,7 @@ class RunningTraining:
 
     def waited_s(self):
         """How long it could have run and did not."""
-        with open(f"/proc/{self.pid}/schedstat") as figures:
-            return int(figures.read().split()[1]) / 1e9
+        return waited_s(self.pid)
 
     def warm_up(self):
         until = time.monotonic() + self._limit_s

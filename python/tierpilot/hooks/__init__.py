@@ -3,6 +3,7 @@ scikit-learn or scipy.optimize. Losses that cost something to know are computed 
 """
 
 import atexit
+import os
 import sys
 import threading
 import time
@@ -31,6 +32,7 @@ class Progress:
 
     def __init__(self, job):
         self._job = job
+        self._pid = os.getpid()
         self._lock = threading.RLock()
         self._iteration = 0
         self._next = 0.0
@@ -41,6 +43,8 @@ class Progress:
 
         What it raises is nobody's trouble: a library may be built otherwise than was tried.
         """
+        if os.getpid() != self._pid:
+            return  # a fork trains something of its own
         with self._lock:
             self._iteration += 1
             now = time.monotonic()

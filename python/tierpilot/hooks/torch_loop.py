@@ -1,18 +1,23 @@
 """PyTorch's training loops.
 
-An iteration is a step of the first optimizer that steps; its loss is the scalar on which backward()
-was last called. What was scaled by a gradient scaler counts as it was before.
+An iteration is a step of the first optimizer that steps, and of another one when that is gone or steps no more; its
+loss is the scalar on which backward() was last called. What was scaled by a gradient scaler counts as it was before.
 """
 
+import functools
+import inspect
 import threading
-import types
+import weakref
+
+_GIVEN_UP = 100  # steps of others in a row, after which the one that counted trains no more
 
 
 class Steps:
     def __init__(self, progress):
         self._progress = progress
         self._lock = threading.Lock()
-        self._optimizer = None
+        self._optimizer = lambda: None  # a weak reference: what is trained no more is to be freed
+        self._others = 0
         self._loss = None
         self._unscaled = None
 
@@ -28,13 +33,21 @@ class Steps:
 
     def stepped(self, optimizer):
         with self._lock:
-            if self._optimizer is None:
-                self._optimizer = id(optimizer)
             # Of two networks that train each other, the first one counts.
-            if self._optimizer != id(optimizer):
-                return
+            if self._optimizer() is not optimizer:
+                self._others += 1
+                if self._optimizer() is not None and self._others < _GIVEN_UP:
+                    return
+                self._optimizer = weakref.ref(optimizer)
+            self._others = 0
             # A loss on a GPU has to be waited for: not at each step.
             self._progress.advance(lambda: None if self._loss is None else float(self._loss))
+
+
+class _Depth(threading.local):
+    """A step may be one of a class above it, too."""
+
+    now = 0
 
 
 def watch(torch, progress):
@@ -48,21 +61,34 @@ def watch(torch, progress):
     torch.Tensor.backward = watched_backward
     optimizer = torch.optim.Optimizer
     init = optimizer.__init__
+    watched = weakref.WeakSet()
+    depth = _Depth()
+
+    def watched_step(step):
+        @functools.wraps(step)
+        def run(self, *arguments, **options):
+            depth.now += 1
+            try:
+                result = step(self, *arguments, **options)
+            finally:
+                depth.now -= 1
+            if depth.now == 0:
+                reporter.stepped(self)
+            return result
+
+        return run
 
     def watched_init(self, *arguments, **options):
         init(self, *arguments, **options)
-        step = self.step.__func__
-
-        def watched_step(this, *step_arguments, **step_options):
-            result = step(this, *step_arguments, **step_options)
-            reporter.stepped(this)
-            return result
-
-        # A method, as learning-rate schedules wrap it once more and look for one.
-        self.step = types.MethodType(watched_step, self)
+        kind = type(self)
+        # Of the class: in the optimizer itself it would keep that, and all that it trains, alive.
+        if kind not in watched and inspect.isfunction(kind.step):
+            kind.step = watched_step(kind.step)
+            watched.add(kind)
 
     optimizer.__init__ = watched_init
-    scaler = torch.cuda.amp.GradScaler
+    # From 2.3 on the older name is another class, of which nobody's scaler is.
+    scaler = getattr(getattr(torch, "amp", None), "GradScaler", None) or torch.cuda.amp.GradScaler
     scale = scaler.scale
 
     def watched_scale(self, outputs):

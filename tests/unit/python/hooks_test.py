@@ -35,6 +35,36 @@ optimizer.step()
 """
 
 
+# One training after the other, and another one in a fork.
+ONE_AFTER_THE_OTHER = """
+import gc, os, time, torch, weakref
+gc.disable()
+class OfItsOwn(torch.optim.SGD):
+    def __init__(self, parameters):
+        self.step = lambda: None
+        super().__init__(parameters, lr=0.05)
+def train(steps):
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    for step in range(steps):
+        loss = (model(torch.ones(8, 4)) - 3).square().mean()
+        loss.backward()
+        optimizer.step()
+        time.sleep(0.005)
+    return weakref.ref(model)
+assert train(40)() is None, "it is freed as without a watch"
+OfItsOwn(torch.nn.Linear(2, 2).parameters()).step()
+child = os.fork()
+if child == 0:
+    train(200)
+    os._exit(0)
+os.waitpid(child, 0)
+train(60)
+time.sleep(0.2)
+train(1)
+"""
+
+
 class Clock:
     """That stands still until it is told; a processor works a part of the time."""
 
@@ -123,6 +153,15 @@ class UnchangedScripts(unittest.TestCase):
         self.assertAlmostEqual(reports[-1]["loss"], printed[30], places=4)
         self.assertLess(len(reports), 31, "not at each step")
         self.assertEqual(sorted(r["iteration"] for r in reports), [r["iteration"] for r in reports])
+
+    def test_trainings_one_after_the_other_are_counted_through_and_keep_nothing_alive(self):
+        with open(self.script, "w") as file:
+            file.write(ONE_AFTER_THE_OTHER)
+        done = self.run_script(PYTHON, self.script, TIERPILOT_JOB_SOCKET=self.path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        iterations = [report["iteration"] for report in self.reports()]
+        self.assertEqual(iterations[-1], 101, "the fork's are its own")
+        self.assertGreater(sum(40 < iteration < 100 for iteration in iterations), 1)
 
     def test_without_a_node_it_just_runs(self):
         done = self.run_script(PYTHON, self.script, "a", "b c")

@@ -87,6 +87,7 @@ GangWords read_gang(Fields& fields, GangSpec& gang) {
               [&](const auto& v, const auto& at) { words.ranks_per_node = text(v, at); });
   fields.with("max_restarts", [&](const auto& v, const auto& at) {
     gang.max_restarts = whole_number(v, at, 0, 1'000'000);
+    words.says_restarts = true;
   });
   const auto duration = [&](const char* key, int64_t& ms) {
     fields.with(key, [&](const auto& v, const auto& at) {
@@ -315,6 +316,8 @@ Status apply(const GangWords& words, TaskSpec& task) {
   if (task.is_shared()) task.share.engine = *engine;
   if (!task.is_gang() && task.gang.max_ranks > 0)
     return wrong("most ranks (max ranks) are for a task with ranks");
+  if (!task.is_gang() && words.says_restarts)
+    return wrong("most restarts (max restarts) are for a task with ranks");
   if (!task.is_gang() && words.units_per_rank != 1)
     return wrong("units per rank are for a task with ranks");
   if (!task.is_gang() && task.gang.estimate_ms > 0)
@@ -358,7 +361,7 @@ Result<std::vector<TaskSpec>> load_submission(const std::string& path) {
       return fail(ErrorCode::kInvalid, "standard input is larger than 16 MiB");
     return parse_submission(text, "standard input");
   }
-  if (std::filesystem::is_directory(path))
+  if (std::error_code error; std::filesystem::is_directory(path, error))
     return fail(ErrorCode::kInvalid, fmt::format("file '{}' is a directory", path));
   const auto text = read_small_file(path, kMaxFileBytes);
   if (!text) return fail(text.error().code, "file " + text.error().message);

@@ -34,6 +34,7 @@ struct GangWords {
   std::string engine = "cpu";
   uint32_t units_per_rank = 1;  // of the engine
   std::string ranks_per_node;   // "MIN:MAX", either may be left out; empty: any
+  bool says_restarts = false;
 };
 // Puts them into the task: the units of a rank are CPU units, or GPUs with as many CPU units as the
 // task asks for besides. kInvalid: what is wrong with them by themselves.
