@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,6 +66,7 @@ slow_budget = "32MiB"
                                          name, root.native(), first_cpu(), probe, drain_s);
     const pid_t child = ::fork();
     if (child != 0) return child;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that crashed is not waited for
     ::execl(TIERPILOTD, "tierpilotd", "--config", config.c_str(), nullptr);
     ::_exit(127);
   }

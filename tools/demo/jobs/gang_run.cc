@@ -175,7 +175,7 @@ class Run {
           checkpoint.getIteration() <= watched.saved_iteration)
         continue;
       watched.saved_iteration = checkpoint.getIteration();
-      watched.saved_s = at_s;
+      watched.saved_s = (last_poll_s_ + at_s) / 2;  // some time since the last look
       if (!watched.training_since_s) watched.training_since_s = at_s;
     }
     fail(task, watched, at_s);
