@@ -61,15 +61,19 @@ ordered_json job_json(const SharingRun& run, const SharingJob& job) {
 
 void print_refusals(std::ostream& out, const ordered_json& report) {
   ordered_json refused = ordered_json::array();
-  for (const auto& job : report["jobs"])
-    if (!job["refusal"].is_null()) refused.push_back(job);
+  for (auto job : report["jobs"]) {
+    if (job["refusal"].is_null()) continue;
+    const auto why = job["refusal"].get<std::string>();
+    job["why"] = why.substr(0, why.find(';'));  // without what could be asked for instead
+    refused.push_back(std::move(job));
+  }
   if (refused.empty()) return;
   out << '\n'
       << format_table({{"jobs", refused}},
                       {.title = "Promises that were not made",
                        .rows = "/jobs",
                        .columns = {{"POLICY", "/policy"},
-                                   {"WHY", "/refusal"},
+                                   {"WHY", "/why"},
                                    {"DONE AFTER s", "/response_s", Format::kNumber}}});
 }
 
