@@ -12,7 +12,7 @@
 #include <map>
 #include <string>
 
-#include "base/available_memory.h"
+#include "base/process/available_memory.h"
 #include "base/swap_tier_words.h"
 
 namespace tierpilot::swap {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/available_memory.h"
+#include "base/process/available_memory.h"
 #include "daemon/probe/active/classes.h"
 #include "daemon/probe/active/interference.h"
 #include "daemon/probe/active/session.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/available_memory.h"
 #include "base/bytes.h"
+#include "base/process/available_memory.h"
 #include "daemon/probe/active/tier_probe.h"
 #include "daemon/probe/loops/chase.h"
 #include "daemon/probe/loops/stream.h"

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/available_memory.h"
+#include "base/process/available_memory.h"
 #include "daemon/probe/active/interference.h"
 #include "daemon/probe/active/json.h"
 #include "daemon/probe/active/session.h"

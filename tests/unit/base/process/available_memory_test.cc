@@ -1,5 +1,5 @@
 // What of the host's memory can still be had, by files that stand in for the kernel's.
-#include "base/available_memory.h"
+#include "base/process/available_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "base/available_memory.h"
+#include "base/process/available_memory.h"
 
 #include <algorithm>
 #include <filesystem>
