@@ -66,7 +66,8 @@ struct {
 /* Too large for a stack. */
 static const struct tp_hist tp_no_durations = {};
 
-/* Of a fault whose end was missed, as this thread is in another one: it would last until that ends. */
+/* Of a fault whose end was missed, as this thread is in another one: it would last until that ends.
+ */
 TP_INLINE void tp_drop_missed(void) {
   __u32 tid = (__u32)bpf_get_current_pid_tgid();
   if (!bpf_map_lookup_elem(&tp_faulting, &tid)) return;
