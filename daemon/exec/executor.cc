@@ -10,11 +10,12 @@
 
 #include <cerrno>
 #include <chrono>
-#include <filesystem>
+#include <cstring>
 #include <set>
 
 #include "base/clock.h"
 #include "base/descriptors.h"
+#include "base/files/tree_removal.h"
 #include "daemon/exec/exit_records.h"
 #include "daemon/exec/hardware_clock.h"
 #include "daemon/exec/users/belongings.h"
@@ -115,11 +116,9 @@ void remove_leftover_folders(const ExecutorOptions& options) {
               take_over_tree(folder, info.st_uid, {.all_folders = true, .linked_files = reserved});
           !taken)
         spdlog::warn("{}", taken.error().message);
-      std::error_code error;
-      std::filesystem::remove_all(folder, error);
-      if (error)
+      if (const int error = remove_tree(folder, [] { return true; }))
         spdlog::warn("{}: left by an earlier daemon, cannot be removed: {}", folder,
-                     error.message());
+                     std::strerror(error));
       else
         spdlog::info("{}: left by an earlier daemon, is removed", folder);
     }
