@@ -111,7 +111,10 @@ std::shared_ptr<Stored> TensorPool::enter(const at::Tensor& tensor) {
                                     .data = tensor.storage().data(),
                                     .bytes = stored->bytes()};
   // All that takes memory comes before: afterwards the core knows it, and may read it.
-  by_id_.reserve(by_id_.size() + 1);
+  // reserve() of what fits already would make the table smaller.
+  if (static_cast<float>(by_id_.size() + 1) >
+      by_id_.max_load_factor() * static_cast<float>(by_id_.bucket_count()))
+    by_id_.reserve(2 * (by_id_.size() + 1));
   auto named = by_id_.extract(by_id_.emplace(0, stored).first);
   auto& live = live_[stored->key()];
   if (unfinished) unfinished_[std::this_thread::get_id()] = node;
