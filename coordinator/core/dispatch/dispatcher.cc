@@ -83,7 +83,7 @@ void Dispatcher::pump() {
     holding_.wake();
     auto next = next_task(state_, gangs_->policies(), holding_.allowed(host_.active()), look_from_);
     if (next.beyond) {
-      look_further(*next.beyond);
+      look_further(std::move(*next.beyond));
       continue;
     }
     looks_since_ns_.reset();
@@ -97,12 +97,12 @@ void Dispatcher::pump() {
 
 // What has changed for those before is seen a little later: without looking at all of them for each
 // task that is placed.
-void Dispatcher::look_further(const QueuePlace& from) {
+void Dispatcher::look_further(LookFrom from) {
   constexpr int64_t kPause_ns = 100'000'000, kLongestPause_ns = 5'000'000'000;
   constexpr int64_t kPausePerLook = 10;
   const int64_t now_ns = state_.clock.boot_ns();
   if (!look_from_) looks_since_ns_ = now_ns;
-  look_from_ = from;
+  look_from_ = std::move(from);
   if (looks_since_ns_)
     look_at_all_ns_ = now_ns + std::clamp(kPausePerLook * (now_ns - *looks_since_ns_), kPause_ns,
                                           kLongestPause_ns);

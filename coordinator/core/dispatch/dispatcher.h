@@ -45,7 +45,7 @@ class Dispatcher {
 
  private:
   void go_on_later();
-  void look_further(const QueuePlace& from);
+  void look_further(LookFrom from);
   void look_at_all_later();
   // False: the task could not be placed, and would not be if it were tried again now.
   bool dispatch(Task& task, PlacementView placement);
@@ -78,7 +78,7 @@ class Dispatcher {
   bool goes_on_ = false;  // a pump() that was cut short is posted
   bool watching_deadline_ = false;
   // Many at the head of the queue let others pass: they are not looked at again at once.
-  std::optional<QueuePlace> look_from_;
+  std::optional<LookFrom> look_from_;
   int64_t look_at_all_ns_ = 0;
   std::optional<int64_t> looks_since_ns_;  // one right after the other, from the head on
   bool watching_looks_ = false;

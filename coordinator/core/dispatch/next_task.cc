@@ -134,10 +134,10 @@ class FarData {
 // The queue as policies/scheduling/queue_turns.h wants it. Writes down why a task has no turn.
 class QueueLook {
  public:
-  QueueLook(ClusterState& state, const std::optional<QueuePlace>& from)
+  QueueLook(ClusterState& state, const LookFrom* from)
       : state_(state),
         far_(state),
-        at_(from ? state.tasks.queue().lower_bound(*from) : state.tasks.queue().begin()) {}
+        at_(from ? state.tasks.queue().lower_bound(from->place) : state.tasks.queue().begin()) {}
 
   std::optional<QueuePlace> place() const {
     if (at_ == state_.tasks.queue().end()) return std::nullopt;
@@ -162,16 +162,32 @@ class QueueLook {
   std::set<QueuePlace>::const_iterator at_;
 };
 
+// What is kept for tasks that wait for room for swapping.
+struct KeptToSwap {
+  Awaiting swaps{};
+  std::set<std::string> there{};  // as LookFrom::swaps_there
+};
+
+// Nothing: the task that it was kept for waits no more.
+std::optional<KeptToSwap> kept_before(const ClusterState& state, const LookFrom& from) {
+  KeptToSwap kept{.there = from.swaps_there};
+  if (!from.swaps) return kept;
+  const Task* const task = state.tasks.find(*from.swaps);
+  if (!task || task->state != TaskState::kQueued) return std::nullopt;
+  kept.swaps = {task, state.catalog.data_bytes(task->spec)};
+  return kept;
+}
+
 }  // namespace
 
 NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full,
-                   const std::optional<QueuePlace>& from) {
+                   const std::optional<LookFrom>& from) {
   state.keep_order();
-  QueueLook queue(state, from);
+  const auto before = from ? kept_before(state, *from) : std::nullopt;
+  auto [swaps, swaps_there] = before.value_or(KeptToSwap{});
+  QueueLook queue(state, before ? &*from : nullptr);
   QueueTurns turns;
   turns.begin(state.held.size());
-  Awaiting swaps;
-  std::set<std::string> swaps_there;  // nodes that tasks which may run nowhere else wait for
   while (const auto turn = turns.next(queue)) {
     Task* const task = state.tasks.find(turn->place.second);
     if (!state.registry.summary().up_shapes.hold(
@@ -200,10 +216,9 @@ NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full,
     if (passes == Passes::kWhoSwapsNotThere) swaps_there.insert(task->spec.node);
     if (passes == Passes::kWhoSwapsNot) swaps = {task, state.catalog.data_bytes(task->spec)};
   }
-  // Further on nobody knows what is kept for these.
-  if (swaps.task || !swaps_there.empty()) return {};
   NextTask none;
-  none.beyond = turns.cut_off();
+  if (const auto& place = turns.cut_off())
+    none.beyond = {*place, swaps.task ? std::optional(swaps.task->id) : std::nullopt, swaps_there};
   return none;
 }
 

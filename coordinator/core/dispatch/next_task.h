@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <string>
 
 #include "coordinator/core/decisions/view.h"
 #include "coordinator/core/gangs/gang_plan.h"
@@ -14,15 +16,23 @@ namespace tierpilot {
 // pass, and so does one that is kept back. One that waits for room for swapping lets those pass
 // that want none; so does one that waits for units of nodes with such room, where others have units
 // and no room: the former are kept for it.
+
+// Where a look at the queue begins, and what those before that place have kept for them.
+struct LookFrom {
+  QueuePlace place;
+  std::optional<uint64_t> swaps{};  // the task that room for swapping, and its nodes, are kept for
+  std::set<std::string> swaps_there{};  // nodes whose room tasks wait for that may run nowhere else
+};
+
 struct NextTask {
   Task* task = nullptr;
   PlacementView placement;
   std::optional<GangPlan> gang{};  // where it is one
-  // There is none before this place, where all let others pass, and nobody has looked further.
-  std::optional<QueuePlace> beyond{};
+  // There is none before this, where all let others pass, and nobody has looked further.
+  std::optional<LookFrom> beyond{};
 };
-// `from`: nobody before that place.
+// `from`: nobody before that place, as long as the task that something is kept for waits.
 NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full = false,
-                   const std::optional<QueuePlace>& from = std::nullopt);
+                   const std::optional<LookFrom>& from = std::nullopt);
 
 }  // namespace tierpilot

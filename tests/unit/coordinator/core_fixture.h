@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
@@ -117,9 +118,10 @@ class FakeNode final : public NodeLink {
 class CoreTest : public ::testing::Test {
  protected:
   CoreTest() {
+    std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::ranges::replace(name, '/', '-');  // a parameter's, or a folder around this one stayed
     directory_ = std::filesystem::temp_directory_path() /
-                 ("tierpilot-core-" + std::to_string(::getpid()) + "-" +
-                  ::testing::UnitTest::GetInstance()->current_test_info()->name());
+                 ("tierpilot-core-" + std::to_string(::getpid()) + "-" + name);
     std::filesystem::remove_all(directory_);
     open();
   }

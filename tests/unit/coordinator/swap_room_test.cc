@@ -137,6 +137,28 @@ TEST_F(SwapRoomTest, ThoseThatPassLeaveItTheNodesThatItWaitsFor) {
   EXPECT_TRUE(is_given(plain[6]));
 }
 
+// However many those before it are, of whom one waits for room.
+TEST_F(SwapRoomTest, BehindManyWhoPassOthersGoAndRoomIsStillKept) {
+  join_with("n", 8 * kGiB);
+  join_with("closed", 0);
+  const auto first = accept(5 * kGiB);
+  place();
+  ASSERT_TRUE(is_given(first));
+  state_->registry.find("closed")->order.kind = NodeOrder::Kind::kDrained;
+  const auto waiting = accept(6 * kGiB);
+  auto bound = spec();
+  bound.node = "closed";
+  ASSERT_TRUE(submit(std::vector<TaskSpec>(600, bound)));
+  const auto small = accept(1 * kGiB), plain = accept(0);
+  place();
+  EXPECT_TRUE(is_given(plain)) << task(plain).reason;
+  EXPECT_FALSE(is_given(small)) << "it would take what comes free";
+  finish(first);
+  lifecycle_->cancel(waiting, nullptr);
+  place();
+  EXPECT_TRUE(is_given(small)) << "nobody waits for it any more";
+}
+
 TEST_F(SwapRoomTest, WhereRoomIsNotWhatIsMissingNobodyPasses) {
   state_->settings.service_order = ServiceOrder::kArrival;
   join_with("a", 8 * kGiB);

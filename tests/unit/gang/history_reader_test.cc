@@ -9,12 +9,17 @@ namespace {
 
 class HistoryFilesTest : public testing::Test {
  protected:
+  ~HistoryFilesTest() override { std::filesystem::remove_all(folder_); }
+
   std::filesystem::path file(const std::string& name, const std::string& text) {
-    const auto path =
-        std::filesystem::path(testing::TempDir()) / (std::to_string(getpid()) + "-" + name);
-    std::ofstream(path) << text;
-    return path;
+    std::filesystem::create_directory(folder_);
+    std::ofstream(folder_ / name) << text;
+    return folder_ / name;
   }
+
+ private:
+  const std::filesystem::path folder_ =
+      testing::TempDir() + "history-" + std::to_string(::getpid());
 };
 
 TEST_F(HistoryFilesTest, FurtherColumnsAreGroups) {

@@ -235,7 +235,8 @@ TEST_F(ChangesTest, WithoutABudgetAndTiersTheyAreThoseOfTheTask) {
 TEST_F(ChangesTest, TheNextProcessStartsWithWhatWasLearned) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   constexpr const char* kPlans = "TIERPILOT_TEST_PLANS";
-  const auto own = testing::TempDir() + "tierpilot-plans-" + std::to_string(getpid());
+  const auto own = testing::TempDir() + "plans-of-changes";  // written again when this process ends
+  if (!std::getenv(kPlans)) std::filesystem::remove(own);
   setenv(kPlans, own.c_str(), 0);
   const ScopeSettings settings{
       .budget = kRoom, .tiers = "memory=64MiB", .plan_file = std::getenv(kPlans)};
@@ -245,7 +246,6 @@ TEST_F(ChangesTest, TheNextProcessStartsWithWhatWasLearned) {
   };
   EXPECT_EXIT(train(), testing::ExitedWithCode(0), "");
   EXPECT_EQ(statistics_of(settings)["restored_steps"], 1);
-  std::filesystem::remove(own);
 }
 
 // What Python's PyTorch does.
