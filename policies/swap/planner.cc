@@ -66,9 +66,10 @@ class Search {
       if (quick) try_rivals();
       try_scores(quick);  // they drop
       if (!quick) try_rivals();
-      if (!quick)
+      if (!quick) {
         try_segments();
-      else if (link)
+        if (link) try_without_link();
+      } else if (link)
         try_link(Tried(trials_.best()), {0.1, 0.3, 1.0});
       if (quick && graph_.operators.size() <= PeakSearch::kMostQuickOperators)
         peaks_.sweep_quickly();
@@ -144,6 +145,16 @@ class Search {
     if (!trials_.attempt(manager, timetable_, named.name)) return false;
     score_ = named;
     return true;
+  }
+
+  // A link that is there need not be used: small copies are slow, and a search has its luck.
+  void try_without_link() {
+    auto settings = settings_;
+    settings.limits.link = {};
+    Search alone(graph_, settings);
+    alone.run();
+    const auto& best = alone.trials_.best();
+    if (best.outcome.done) trials_.follow(best.plan, best.timetable, alone.trials_.origin());
   }
 
   // What scores decide, and that as a plan, followed with look-ahead. Classes are the fast ones.

@@ -1,6 +1,6 @@
 // The plan of a whole step: covers of several settings and what scores decide, each replayed, and a
 // search around the best. It is not worse than any rival's score where it tries them all, which it
-// does unless it is to be quick.
+// does unless it is to be quick, nor then than without the link.
 // Work is bounded by a count, not by a clock: the same step gives the same plan.
 #pragma once
 

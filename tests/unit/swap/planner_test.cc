@@ -7,6 +7,7 @@
 #include "policies/swap/policies.h"
 #include "tests/unit/swap/chain.h"
 #include "tests/unit/swap/logs.h"
+#include "tests/unit/swap/skipping.h"
 
 namespace tierpilot::swap {
 namespace {
@@ -115,6 +116,21 @@ TEST(Planner, ASlowLinkStillSavesSomeRecomputing) {
       EXPECT_GT(linked.counts.swaps_in, 0) << policy << seed;
       EXPECT_GT(linked.counts.recomputations, 0) << policy << seed;
       EXPECT_LT(linked.clock_ns, outcome_of(graph, "swap-all", 0.4, link).clock_ns);
+    }
+  }
+}
+
+TEST(Planner, ALinkNeverMakesItSlower) {
+  for (const uint64_t seed : {41, 42, 43, 44}) {
+    const auto graph = skipping(40, 2, seed);
+    for (const double ratio : {0.7, 0.5, 0.4}) {
+      const auto alone = outcome_of(graph, "swap", ratio);
+      for (const Link& link :
+           {Link{.gb_per_s = 12, .latency_ns = 1'000'000}, Link{.gb_per_s = 1}}) {
+        const auto linked = outcome_of(graph, "swap", ratio, link);
+        EXPECT_GE(linked.done, alone.done) << seed << " " << ratio;
+        if (alone.done) EXPECT_LE(linked.clock_ns, alone.clock_ns) << seed << " " << ratio;
+      }
     }
   }
 }
