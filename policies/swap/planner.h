@@ -1,6 +1,6 @@
 // The plan of a whole step: covers of several settings and what scores decide, each replayed, and a
-// search around the best. It is not worse than any rival's score where it tries them all, which it
-// does unless it is to be quick, nor then than without the link.
+// search around the best. It is not worse than any rival's score, nor over a link than without it,
+// unless it is to be quick: then it does not try all of them.
 // Work is bounded by a count, not by a clock: the same step gives the same plan.
 #pragma once
 
