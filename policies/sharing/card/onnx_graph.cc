@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "policies/sharing/card/onnx_scope.h"
+#include "policies/sharing/card/onnx_values.h"
 #include "policies/sharing/card/plain_name.h"
 
 namespace tierpilot::sharing {
@@ -59,10 +60,14 @@ Status put_given(const onnx::GraphProto& graph, const std::string& name, Made& m
   Status status;
   for (const auto& input : graph.input())
     if (status) status = once(inputs, "input", input.name());
-  for (const auto& tensor : graph.initializer())
+  for (const auto& tensor : graph.initializer()) {
     if (status) status = once(parameters, "parameter", tensor.name());
-  for (const auto& tensor : graph.sparse_initializer())
+    if (status) status = check_bytes(tensor, name);
+  }
+  for (const auto& tensor : graph.sparse_initializer()) {
     if (status) status = once(parameters, "parameter", tensor.values().name());
+    if (status) status = check_bytes(tensor.values(), name);
+  }
   return status;
 }
 
@@ -83,6 +88,8 @@ Status check_order(const onnx::GraphProto& graph, const std::string& name, const
                               "operators wait for each other in a circle, or one is missing",
                               label(node), plain_name(input)));
     if (auto status = check_attributes(node, name); !status) return status;
+    for (const auto& attribute : node.attribute())
+      if (auto status = check_bytes(attribute.t(), name); !status) return status;
     for (const auto& attribute : node.attribute())
       if (attribute.has_g())
         if (auto status = check_order(attribute.g(), name, &made, nesting + 1); !status)
@@ -129,6 +136,18 @@ Result<uint32_t> batch_of(const onnx::GraphProto& graph, std::optional<uint32_t>
     return static_cast<uint32_t>(fixed);
   }
   return wanted.value_or(1);
+}
+
+void open_dimensions(onnx::GraphProto& graph) {
+  for (auto* infos : {graph.mutable_value_info(), graph.mutable_output()})
+    for (auto& info : *infos) {
+      if (!info.type().has_tensor_type() || !info.type().tensor_type().has_shape()) continue;
+      for (auto& dim : *info.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim())
+        if (dim.has_dim_value() && dim.dim_value() <= 0) dim.clear_dim_value();
+    }
+  for (auto& node : *graph.mutable_node())
+    for (auto& attribute : *node.mutable_attribute())
+      if (attribute.has_g()) open_dimensions(*attribute.mutable_g());
 }
 
 std::vector<std::string> close_dimensions(onnx::GraphProto& graph, uint32_t batch,

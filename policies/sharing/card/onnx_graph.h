@@ -20,6 +20,10 @@ Status check_graph(const onnx::GraphProto& graph, const std::string& name);
 Result<uint32_t> batch_of(const onnx::GraphProto& graph, std::optional<uint32_t> wanted,
                           const std::string& name);
 
+// What exporters call -1 or 0 is open, as it is in inputs: the sizes of what is made there are
+// inferred. Of a graph that was checked.
+void open_dimensions(onnx::GraphProto& graph);
+
 // Open dimensions of inputs get a size, and are told; of many only the first, with a count of the
 // others.
 std::vector<std::string> close_dimensions(onnx::GraphProto& graph, uint32_t batch,

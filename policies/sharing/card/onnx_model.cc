@@ -34,7 +34,7 @@ class Describer {
   Status graph(const onnx::GraphProto& graph, Frame& frame) {
     add_parameters(frame.values);
     for (const auto& node : graph.node()) {
-      if (is_parameter(node, frame.values) || is_of_parameter(node, frame.values)) continue;
+      if (is_constant(node) || is_of_parameter(node, frame.values)) continue;
       const uint64_t start = add(node, frame);
       uint64_t end = start;
       for (const auto& attribute : node.attribute()) {
@@ -62,18 +62,16 @@ class Describer {
 
   void add_parameters(const Values& values) {
     for (const auto& [name, value] : values.own()) {
-      if (!value.is_parameter) continue;
+      if (!value.is_parameter || value.is_size) continue;
       card_.parameters += *value.elements;
       card_.parameter_bytes += value.bytes();
       ++card_.parameter_tensors;
     }
   }
 
-  // A constant that is a weight runs nothing.
-  static bool is_parameter(const onnx::NodeProto& node, const Values& values) {
-    if (node.op_type() != "Constant" || node.output_size() != 1) return false;
-    const auto* value = values.find(node.output(0));
-    return value && value->is_parameter;
+  // It runs nothing, be it a weight or a size.
+  static bool is_constant(const onnx::NodeProto& node) {
+    return node.op_type() == "Constant" && (node.domain().empty() || node.domain() == "ai.onnx");
   }
 
   // A transposed weight is still that weight, and costs nothing.
@@ -209,6 +207,7 @@ Result<ModelCard> describe_onnx(std::string_view bytes, const std::string& name,
   ModelCard card{.producer = plain_name(model.producer_name()), .batch = *batch};
   for (const auto& opset : model.opset_import())
     if (opset.domain().empty()) card.opset = opset.version();
+  open_dimensions(graph);
   card.guessed = close_dimensions(graph, *batch, wanted_batch.has_value());
   infer_shapes(model);
   auto values = values_of(graph, name);

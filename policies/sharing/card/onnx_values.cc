@@ -51,6 +51,11 @@ double bytes_of(int type) {
   }
 }
 
+bool is_whole(int type) {
+  using Tensor = onnx::TensorProto;
+  return type == Tensor::INT64 || type == Tensor::INT32 || type == Tensor::BOOL;
+}
+
 template <class Dims>
 Result<Value> sized(const std::string& name, const std::string& value_name, const Dims& dims) {
   if (dims.size() > kMaxDimensions)
@@ -96,6 +101,7 @@ Result<Value> read_parameter(const onnx::TensorProto& tensor, const std::string&
   if (!value) return value;
   value->element_bytes = bytes_of(tensor.data_type());
   value->is_parameter = true;
+  value->is_size = is_whole(tensor.data_type()) && *value->elements < kLeastWeight;
   return value;
 }
 
@@ -167,6 +173,17 @@ Status put_parameters(const onnx::GraphProto& graph, const std::string& name, Va
 }
 
 }  // namespace
+
+Status check_bytes(const onnx::TensorProto& tensor, const std::string& name) {
+  if (tensor.raw_data().empty()) return {};  // they are elsewhere, or left out
+  double elements = 1;
+  for (const auto dim : tensor.dims()) elements *= static_cast<double>(dim);
+  const double bytes = std::ceil(elements * bytes_of(tensor.data_type()));
+  if (static_cast<double>(tensor.raw_data().size()) == bytes) return {};
+  return wrong_model(name, fmt::format("value '{}' has {} bytes, and its dimensions take {:.0f}: "
+                                       "the file is broken, export it again",
+                                       plain_name(tensor.name()), tensor.raw_data().size(), bytes));
+}
 
 double Value::bytes() const {
   return std::ceil(elements.value_or(0) * element_bytes);

@@ -18,6 +18,7 @@ struct Value {
   double density = 1;  // of a sparse one what part of its elements are kept
   double element_bytes = 4;
   bool is_parameter = false;
+  bool is_size = false;  // a parameter of a few whole numbers: a shape, an axis; no weight
 
   double bytes() const;  // 0 where nobody knows
 };
@@ -28,5 +29,8 @@ using Values = Scope<Value>;
 // are those of the graph that its operator is in.
 Result<Values> values_of(const onnx::GraphProto& graph, const std::string& name,
                          const Values* outer = nullptr);
+
+// kInvalid: a tensor's bytes are not those of its dimensions, which ONNX's own readers believe.
+Status check_bytes(const onnx::TensorProto& tensor, const std::string& name);
 
 }  // namespace tierpilot::sharing

@@ -85,7 +85,7 @@ Study estimator_study(const EstimatorData& data, const EstimatorData* train) {
   study.rows = data.rows;
   for (const double mib : data.actual_mib) study.targets.push_back(std::log1p(mib));
   study.calibration = {{"model", data.models}};
-  if (train && train->estimators == data.estimators) {
+  if (train) {
     Fold fold{"all", {}, std::vector<size_t>(data.rows.size())};
     std::iota(fold.test.begin(), fold.test.end(), 0);
     for (size_t i = 0; i < train->rows.size(); ++i) {

@@ -96,6 +96,11 @@ Result<ordered_json> of_estimators(CsvTable& table, CsvTable* train, const Progr
   if (!train) return studies_json(std::move(value), {estimator_study(*data, nullptr)}, progress);
   const auto known = read_estimators(*train);
   if (!known) return tl::unexpected(known.error());
+  if (known->estimators != data->estimators)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}: it tells of other estimators than {}: give tables with the same "
+                            "columns, or leave out --train",
+                            train->place(), table.place()));
   return studies_json(std::move(value), {estimator_study(*data, &*known)}, progress);
 }
 
@@ -106,7 +111,7 @@ std::optional<Installed> read_installed(const TrainingTable& data, const ReadIns
   auto installed = read();
   const auto* model = installed ? installed->model.get() : nullptr;
   if (model && !model->architectures.empty()) {
-    value["installed"] = installed_json(data, *model);
+    value["installed"] = installed_json(data, installed->model);
     return std::move(*installed);
   }
   value["installed"] = nullptr;

@@ -10,6 +10,7 @@
 namespace tierpilot::sharing {
 namespace {
 
+constexpr size_t kMostPlaces = 1500;   // time goes with their third power
 constexpr double kPerDeviation = 1e4;  // what is kept of places: finer only makes files larger
 
 // How much of what one row is off by the other is thought to be: 1 for the same, hardly anything
@@ -33,8 +34,12 @@ class Kriging final : public Regressor {
   void fit(const std::vector<Row>& rows, const std::vector<double>& targets) override {
     scale_.fit(rows);
     rows_.clear();
-    for (const auto& row : rows) {
-      rows_.push_back(scale_(row));
+    weights_.clear();
+    const size_t places = std::min(rows.size(), kMostPlaces);
+    for (size_t place = 0; place < places; ++place) {
+      const size_t at = place * rows.size() / places;  // of more, evenly
+      rows_.push_back(scale_(rows[at]));
+      weights_.push_back(targets[at]);
       for (auto& value : rows_.back()) value = std::round(value * kPerDeviation) / kPerDeviation;
     }
     std::vector<Row> covariances(rows_.size());
@@ -43,7 +48,6 @@ class Kriging final : public Regressor {
         covariances[i].push_back(nearness(rows_[i], rows_[j], settings_.reach));
       covariances[i][i] += settings_.noise;
     }
-    weights_ = targets;
     solve_by_cholesky(covariances, weights_);
   }
 

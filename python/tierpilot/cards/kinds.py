@@ -1,7 +1,7 @@
 """Which kind of operator one of PyTorch's is: the kinds of `tierctl model describe`.
 
 Kinds of the published features have TensorFlow's names. Operators are those that PyTorch dispatches
-("aten"), without the underscore of those that work in place; docs/sharing.md tells of them.
+("aten"), without the underscore of those that work in place; docs/reference/operator-kinds.md has the table.
 """
 
 _OPERATORS = {

@@ -15,6 +15,7 @@ except ImportError:
 
 sys.path.insert(0, sys.argv.pop(1))
 import tierpilot  # noqa: E402
+from tierpilot.cards import kinds  # noqa: E402
 
 SCHEMA = json.loads(pathlib.Path(sys.argv.pop(1)).read_text())
 
@@ -44,6 +45,12 @@ class Cards(unittest.TestCase):
         self.assertEqual(card["activation_bytes"], 4 * (64 + 64 + 32))
         self.assertFalse(card["uncertain"])
         self.assertNotIn("job", card)
+
+    def test_kinds_are_those_of_the_documented_table(self):
+        table = pathlib.Path(__file__).parents[3] / "docs/reference/operator-kinds.md"
+        rows = [line.split("|") for line in table.read_text().splitlines() if line.startswith("| ")]
+        told = {name: cells[1].strip() for cells in rows[1:] for name in cells[3].split()}
+        self.assertEqual(told, kinds._KINDS)
 
     def test_convolutions(self):
         plain = tierpilot.describe(nn.Conv2d(3, 8, 3, padding=1), torch.randn(2, 3, 10, 10))

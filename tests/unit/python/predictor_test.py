@@ -189,7 +189,7 @@ class Predictor(unittest.TestCase):
 
     def test_one_architecture_is_tested_by_what_is_installed(self):
         value = self.evaluated("other_")
-        self.assertEqual(value["installed"], {"tested_rows": 23, "known_rows": 0})
+        self.assertEqual(value["installed"], {"tested_rows": 23, "known_rows": 0, "unlike_rows": 0})
         for study in value["studies"]:
             self.assertEqual([score["split"] for score in study["scores"]], ["installed"])
             self.assertEqual([placed["split"] for placed in study["placed"]], ["installed"])
@@ -199,7 +199,7 @@ class Predictor(unittest.TestCase):
 
     def test_an_architecture_that_is_known_is_tested_by_the_other_tables(self):
         value = self.evaluated("")
-        self.assertEqual(value["installed"], {"tested_rows": 0, "known_rows": 23})
+        self.assertEqual(value["installed"], {"tested_rows": 0, "known_rows": 23, "unlike_rows": 0})
         for study in value["studies"]:
             self.assertEqual({score["split"] for score in study["scores"]}, {"installed tables"})
 

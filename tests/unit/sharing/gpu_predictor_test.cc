@@ -313,30 +313,66 @@ TEST(WorkParts, AreAsManyAsTheColumnsOfWork) {
     }
 }
 
-std::filesystem::path table_of(const std::string& rows) {
+// Rows begin with that; what a card needs beside it follows.
+std::filesystem::path table_of(const std::vector<std::string>& rows) {
   const auto path = std::filesystem::path(testing::TempDir()) / "sharing-gpu-trainings.csv";
-  std::ofstream(path) << "architecture,batch,iterations,utilisation_milli,memory_bytes,iteration_s,"
-                         "busy_s,calibration_s,MatMul.count,step_s,gpu_name,gpu_cores,"
-                         "gpu_sm_clock_mhz,gpu_compute_capability\n"
-                      << rows;
+  std::ofstream file(path);
+  file << "architecture,batch,iterations,utilisation_milli,memory_bytes,iteration_s,busy_s,"
+          "calibration_s,MatMul.count,step_s,gpu_name,gpu_cores,gpu_sm_clock_mhz,"
+          "gpu_compute_capability,Novelty.count,Other.count,parameters,parameter_bytes,"
+          "parameter_tensors,activation_bytes,traffic_bytes,flops,launches\n";
+  for (const auto& row : rows) file << row << ",10,40,2,80,200,1e6,5\n";
   return path;
 }
 
+TrainingTable trainings_of(const std::vector<std::string>& rows) {
+  auto table = CsvTable::open(table_of(rows)).value();
+  const auto trainings = read_trainings(table);
+  EXPECT_TRUE(trainings) << trainings.error().message;
+  return trainings.value_or(TrainingTable{});
+}
+
 TEST(TrainingTable, ReadsTheGpuOfARow) {
-  auto table =
-      CsvTable::open(table_of("mlp,32,100,250,1e6,0.1,0.02,0.004,3,0.05,V100,5120,1530,7\n"
-                              "mlp,32,100,250,1e6,0.1,0.02,0.004,3,,,,,\n"
-                              "mlp,32,100,250,1e6,0.1,0.02,0.004,3,,V100,5120,1530,7\n"));
-  ASSERT_TRUE(table);
-  const auto trainings = read_trainings(*table);
-  ASSERT_TRUE(trainings);
-  ASSERT_EQ(trainings->rows.size(), 2u);
-  EXPECT_EQ(trainings->skipped, 1u) << "a row of a GPU without the time of a step";
-  ASSERT_TRUE(trainings->rows[0].gpu);
-  EXPECT_EQ(trainings->rows[0].gpu->name, "V100");
-  EXPECT_EQ(trainings->rows[0].gpu->cores, 5120u);
-  EXPECT_EQ(trainings->rows[0].step_s, 0.05);
-  EXPECT_FALSE(trainings->rows[1].gpu) << "of a core";
+  const auto trainings =
+      trainings_of({"mlp,32,100,250,1e6,0.1,0.02,0.004,3,0.05,V100,5120,1530,7,,",
+                    "mlp,32,100,250,1e6,0.1,0.02,0.004,3,,,,,,,",
+                    "mlp,32,100,250,1e6,0.1,0.02,0.004,3,,V100,5120,1530,7,,"});
+  ASSERT_EQ(trainings.rows.size(), 2u);
+  EXPECT_EQ(trainings.skipped, 1u) << "a row of a GPU without the time of a step";
+  ASSERT_TRUE(trainings.rows[0].gpu);
+  EXPECT_EQ(trainings.rows[0].gpu->name, "V100");
+  EXPECT_EQ(trainings.rows[0].gpu->cores, 5120u);
+  EXPECT_EQ(trainings.rows[0].step_s, 0.05);
+  EXPECT_FALSE(trainings.rows[1].gpu) << "of a core";
+}
+
+// What is not there is no 0: it would be learned from, or tested.
+TEST(TrainingTable, ARowThatLacksAFigureIsSkippedAndTold) {
+  const std::string good = "mlp,32,100,250,1e6,0.1,0.02,0.004,3,,,,,,,";
+  for (const auto& [row, lacks] :
+       {std::pair("mlp,32,100,250,,0.1,0.02,0.004,3,,,,,,,", "memory_bytes"),
+        std::pair("mlp,32,,250,1e6,0.1,0.02,0.004,3,,,,,,,", "iterations"),
+        std::pair("mlp,32,100,250,1e6,0.1,0.02,0.004,3,0.05,,5120,1530,7,,", "gpu_name")}) {
+    const auto trainings = trainings_of({good, row});
+    EXPECT_EQ(trainings.rows.size(), 1u) << lacks;
+    EXPECT_EQ(trainings.skipped, 1u) << lacks;
+    EXPECT_NE(trainings.first_skipped.find(lacks), std::string::npos) << trainings.first_skipped;
+  }
+}
+
+TEST(TrainingTable, AnArchitectureIsOneInAnyWriting) {
+  const auto trainings = trainings_of({" LeNet ,32,100,250,1e6,0.1,0.02,0.004,3,,,,,,,"});
+  ASSERT_EQ(trainings.rows.size(), 1u);
+  EXPECT_EQ(trainings.rows[0].architecture, "lenet");
+}
+
+TEST(TrainingTable, OperatorsOfKindsThatNobodyKnowsCountAsUnknown) {
+  const auto trainings = trainings_of({"mlp,32,100,250,1e6,0.1,0.02,0.004,3,,,,,,12,2"});
+  ASSERT_EQ(trainings.rows.size(), 1u);
+  const auto& operators = trainings.rows[0].card.operators;
+  ASSERT_TRUE(operators.contains("Unknown"));
+  EXPECT_EQ(operators.at("Unknown").count, 14u);
+  EXPECT_EQ(operators.at("MatMul").count, 3u);
 }
 
 }  // namespace

@@ -52,6 +52,17 @@ std::filesystem::path measured_as(const std::string& from,
   return path;
 }
 
+// The same table, where each row's first such text is another.
+std::filesystem::path changed(const std::filesystem::path& table, const std::string& text,
+                              const std::string& by) {
+  const auto path = table.parent_path() / "sharing-changed.csv";
+  std::ifstream in(table);
+  std::ofstream out(path);
+  for (std::string line; std::getline(in, line); out << line << '\n')
+    if (const auto at = line.find(text); at != line.npos) line.replace(at, text.size(), by);
+  return path;
+}
+
 nlohmann::ordered_json evaluated(const std::filesystem::path& table, const ReadInstalled& read) {
   const auto value = evaluate_predictors(table, {}, {}, read);
   EXPECT_TRUE(value) << value.error().message;
@@ -76,7 +87,8 @@ TEST(InstalledStudy, ThePredictorTellsWhatItWasTrainedOn) {
 
 TEST(InstalledStudy, OneArchitectureThatItDoesNotKnowIsTested) {
   const auto value = evaluated(measured_as("trainings.csv", {"gru"}, "other_"), weights_alone);
-  EXPECT_EQ(value["installed"], (nlohmann::ordered_json{{"tested_rows", 23}, {"known_rows", 0}}));
+  EXPECT_EQ(value["installed"],
+            (nlohmann::ordered_json{{"tested_rows", 23}, {"known_rows", 0}, {"unlike_rows", 0}}));
   ASSERT_EQ(value["studies"].size(), 3u);
   for (const auto& study : value["studies"]) {
     ASSERT_EQ(study["scores"].size(), 1u) << study;
@@ -86,6 +98,21 @@ TEST(InstalledStudy, OneArchitectureThatItDoesNotKnowIsTested) {
   }
   EXPECT_EQ(value["studies"][0]["goal"], 0.154);
   EXPECT_EQ(value["studies"][2]["goal"], 0.25);
+}
+
+// Another writing of a name that it knows is no news.
+TEST(InstalledStudy, WhatItKnowsItKnowsByAnyWriting) {
+  const auto value =
+      evaluated(changed(measured_as("trainings.csv", {"gru"}, ""), "gru,", " GRU,"), weights_alone);
+  EXPECT_EQ(value["installed"]["known_rows"], 23);
+}
+
+TEST(InstalledStudy, SaysOfWhichRowsItWouldNotBeBelieved) {
+  const auto table = measured_as("trainings.csv", {"gru"}, "other_");
+  const auto value = evaluated(changed(table, ",RMSprop,", ",Lion,"), weights_alone);
+  EXPECT_GT(value["installed"]["unlike_rows"], 0);
+  EXPECT_LT(value["installed"]["unlike_rows"], 23);
+  EXPECT_NE(value["installed"].value("first_unlike", "").find("Lion"), std::string::npos);
 }
 
 TEST(InstalledStudy, StandsBeforeWhatTheTableTellsOfItself) {
@@ -100,7 +127,8 @@ TEST(InstalledStudy, StandsBeforeWhatTheTableTellsOfItself) {
 
 TEST(InstalledStudy, WhatItKnowsIsLeftOutAndCounted) {
   const auto value = evaluated(measured_as("trainings.csv", {"gru"}, ""), weights_alone);
-  EXPECT_EQ(value["installed"], (nlohmann::ordered_json{{"tested_rows", 0}, {"known_rows", 23}}));
+  EXPECT_EQ(value["installed"],
+            (nlohmann::ordered_json{{"tested_rows", 0}, {"known_rows", 23}, {"unlike_rows", 0}}));
   EXPECT_TRUE(value["studies"].empty());
 }
 

@@ -92,6 +92,33 @@ TEST(HostileOnnx, FiguresThatNoCardMayHaveAreRefused) {
     EXPECT_NE(card.error().message.find(word), std::string::npos) << card.error().message;
 }
 
+// ONNX's own readers copy as many bytes as there are to where there is room for what they take for
+// numbers of them.
+TEST(HostileOnnx, BytesThatAreNotThoseOfTheDimensionsAreRefused) {
+  for (const size_t bytes : {1, 3, 8, 12, 31, 33, 40, 4095})
+    for (const bool in_constant : {false, true}) {
+      auto model = empty_model({{"x", {4, 6}}});
+      auto& graph = *model.mutable_graph();
+      onnx::AttributeProto value;
+      value.set_name("value");
+      value.set_type(onnx::AttributeProto::TENSOR);
+      auto& tensor = *value.mutable_t();
+      tensor.set_name("shape");
+      tensor.set_data_type(onnx::TensorProto::INT64);
+      tensor.add_dims(4);
+      tensor.set_raw_data(std::string(bytes, '\1'));
+      if (in_constant)
+        *add_node(graph, "Constant", {}, "shape").add_attribute() = value;
+      else
+        *graph.add_initializer() = tensor;
+      add_node(graph, "Reshape", {"x", "shape"}, "z");
+      const auto card = describe(model);
+      ASSERT_FALSE(card) << bytes;
+      for (const char* word : {"'shape'", "32", "export it again"})
+        EXPECT_NE(card.error().message.find(word), std::string::npos) << card.error().message;
+    }
+}
+
 TEST(HostileOnnx, ABatchThatIsTooLargeIsRefusedWithTheLimit) {
   auto model = empty_model({{"x", {int64_t{1} << 62, 3}}});
   add_node(*model.mutable_graph(), "Relu", {"x"}, "z");

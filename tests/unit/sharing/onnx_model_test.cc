@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "base/random.h"
 #include "tests/unit/sharing/onnx_models.h"
@@ -175,6 +179,51 @@ TEST_F(ComputedSizes, ByDivisionsByNothingStayUnknown) {
   const auto card = describe(model_, 5);
   ASSERT_TRUE(card) << card.error().message;
   EXPECT_EQ(card->unknown_shapes, 1U);
+}
+
+// docs/reference/operator-kinds.md: its second column is of ONNX.
+TEST(OnnxModel, KindsAreThoseOfTheDocumentedTable) {
+  std::ifstream table(std::filesystem::path(MEASURED) /
+                      "../../../docs/reference/operator-kinds.md");
+  size_t operators = 0;
+  std::set<std::string> kinds;
+  for (std::string line; std::getline(table, line);) {
+    std::istringstream cells(line);
+    std::string bar, kind, name;
+    if (!(cells >> bar >> kind) || bar != "|" || kind == "kind") continue;
+    kinds.insert(kind);
+    for (cells >> bar; cells >> name && name != "|"; ++operators)
+      EXPECT_EQ(operator_kind(name), kind) << name;
+  }
+  EXPECT_GT(operators, 100U);
+  kinds.insert("Unknown");
+  const auto all = operator_kinds();
+  EXPECT_EQ(kinds, std::set<std::string>(all.begin(), all.end()));
+}
+
+// As exporters write what is open; what is made there is inferred.
+TEST(OnnxModel, SizesOfNothingAreOpenWhereverTheyStand) {
+  const auto wanted = describe(perceptron(), 5);
+  ASSERT_TRUE(wanted);
+  for (const int64_t open : {int64_t{-1}, int64_t{0}}) {
+    auto model = perceptron();
+    auto& graph = *model.mutable_graph();
+    const auto say = [&](onnx::ValueInfoProto& info, const char* name, int64_t columns) {
+      info.set_name(name);
+      auto& type = *info.mutable_type()->mutable_tensor_type();
+      type.set_elem_type(onnx::TensorProto::FLOAT);
+      type.mutable_shape()->add_dim()->set_dim_value(open);
+      type.mutable_shape()->add_dim()->set_dim_value(columns);
+    };
+    graph.clear_output();
+    say(*graph.add_output(), "y", 2);
+    say(*graph.add_value_info(), "h", 4);
+    const auto card = describe(model, 5);
+    ASSERT_TRUE(card) << card.error().message;
+    EXPECT_EQ(card->flops, wanted->flops) << open;
+    EXPECT_EQ(card->activation_bytes, wanted->activation_bytes) << open;
+    EXPECT_FALSE(card->uncertain()) << open;
+  }
 }
 
 TEST(OnnxModel, AnUnknownOperatorIsCountedAndTold) {

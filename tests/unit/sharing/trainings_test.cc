@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/random.h"
 #include "policies/sharing/predict/evaluate.h"
@@ -116,12 +117,16 @@ TEST(SavedRegressor, RefusesTreesThatGoInCirclesAndNestingWithoutEnd) {
   EXPECT_FALSE(read_regressor(nullptr, 1));
 }
 
+// Rows begin with that; what else a card needs follows.
 std::filesystem::path table_of(const std::string& rows) {
   const auto path = std::filesystem::path(testing::TempDir()) / "sharing-trainings.csv";
-  std::ofstream(path) << "architecture,batch,iterations,optimizer,load_s,loads_ahead,threads,"
-                         "utilisation_milli,memory_bytes,iteration_s,busy_s,calibration_s,"
-                         "parameters,MatMul.count,MatMul.flops,Brick.count\n"
-                      << rows;
+  std::ofstream file(path);
+  file << "architecture,batch,iterations,optimizer,load_s,loads_ahead,threads,"
+          "utilisation_milli,memory_bytes,iteration_s,busy_s,calibration_s,"
+          "parameters,MatMul.count,MatMul.flops,Brick.count,parameter_bytes,parameter_tensors,"
+          "activation_bytes,traffic_bytes,flops,launches\n";
+  std::istringstream lines(rows);
+  for (std::string line; std::getline(lines, line);) file << line << ",20000,2,80,200,1e6,5\n";
   return path;
 }
 
@@ -140,8 +145,9 @@ TEST(TrainingTable, ReadsRowsAndTellsWhatItLeavesOut) {
   EXPECT_NE(trainings->first_skipped.find(":3: its 'utilisation_milli'"), std::string::npos)
       << trainings->first_skipped;
   const auto& row = trainings->rows.front();
-  EXPECT_EQ(row.card.operators.size(), 1U);
+  EXPECT_EQ(row.card.operators.size(), 2U);
   EXPECT_EQ(row.card.operators.at("MatMul").flops, 1e6);
+  EXPECT_EQ(row.card.operators.at("Unknown").count, 1U) << "of bricks nobody knows";
   EXPECT_EQ(row.card.job->loading_s(32), 0.5);
   EXPECT_TRUE(row.card.job->loads_ahead);
   EXPECT_EQ(row.utilisation_milli, 250);
@@ -160,8 +166,8 @@ TEST(TrainingTable, ARowThatIsWrongIsRefusedByFileLineAndFigure) {
             {"mlp,32,100,Adam,0,0,1,250,1e6,0.1,0.1,1e-300,5000,3,1e6,1",
              "its calibration_s is '1e-300', and no time of 1e-09 to 1e+09 s was measured"},
             {"mlp,32,100,Adam,0,0,1,250,1e6,1e10,0.1,0.004,5000,3,1e6,1", "iteration_s is '1e10'"},
-            {"mlp,32,100,Adam,0,0,1,900,1e6,0.1,0.1,0.004", "12 cells"},
-            {"mlp,32,100,Adam,0,0,1,250,1e6,0.1,0.1,0.004,5000,3,1e6,1,7", "17 cells"}};
+            {"mlp,32,100,Adam,0,0,1,900,1e6,0.1,0.1,0.004", "18 cells"},
+            {"mlp,32,100,Adam,0,0,1,250,1e6,0.1,0.1,0.004,5000,3,1e6,1,7", "23 cells"}};
   for (const auto& [row, words] : wrong) {
     auto table = CsvTable::open(table_of(good + row + "\n" + good));
     ASSERT_TRUE(table);

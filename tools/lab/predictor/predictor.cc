@@ -34,7 +34,10 @@ const std::vector<Column> kPlaced{
     {"MEAN LN(PLACED/MEASURED)", "/mean_log_excess", Format::kNumber}};
 const std::vector<Column> kInstalled{
     {"Rows that are new to the installed predictor", "/tested_rows", Format::kNumber},
-    {"Rows whose like it was trained on, not tested by it", "/known_rows", Format::kNumber}};
+    {"Rows whose like it was trained on, not tested by it", "/known_rows", Format::kNumber},
+    {"Rows that it would not be believed of: a job has its user's share", "/unlike_rows",
+     Format::kNumber},
+    {"as the first is", "/first_unlike"}};
 
 // It takes minutes: a bar on a terminal, elsewhere a line on stderr every 20 seconds.
 class Evaluated {

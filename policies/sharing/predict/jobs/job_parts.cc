@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "policies/sharing/predict/jobs/job_model.h"
+#include "policies/sharing/predict/study.h"
 
 namespace tierpilot::sharing {
 namespace {
@@ -22,13 +23,16 @@ std::set<std::string> names_of(const Trainings& rows, TrainingGroup group) {
   return names;
 }
 
-// Each group of rows is left out in turn.
+// As leave_each_out() does.
 Parts turns_of(std::string name, const Trainings& rows, TrainingGroup group) {
   Parts turns{std::move(name), {}, group};
-  for (const auto& left_out : names_of(rows, group)) {
+  std::vector<std::string> groups;
+  for (const auto& row : rows) groups.push_back(group(row));
+  for (const auto& fold : leave_each_out({}, groups).folds) {
     Part part;
-    for (const auto& row : rows) (group(row) == left_out ? part.test : part.train).push_back(row);
-    if (!part.train.empty()) turns.parts.push_back(std::move(part));
+    for (const size_t row : fold.test) part.test.push_back(rows[row]);
+    for (const size_t row : fold.train) part.train.push_back(rows[row]);
+    turns.parts.push_back(std::move(part));
   }
   return turns;
 }

@@ -180,12 +180,22 @@ Rows rows_on(const TrainingTable& table, bool on_gpu) {
 
 }  // namespace
 
-nlohmann::ordered_json installed_json(const TrainingTable& table, const JobModel& model) {
-  const auto count = [&](bool (*is)(const JobModel&, const MeasuredTraining&)) {
-    return std::count_if(table.rows.begin(), table.rows.end(),
-                         [&](const MeasuredTraining& row) { return is(model, row); });
-  };
-  return {{"tested_rows", count(is_new_to)}, {"known_rows", count(is_known_to)}};
+nlohmann::ordered_json installed_json(const TrainingTable& table,
+                                      const std::shared_ptr<const JobModel>& model) {
+  const JobPredictor predictor(model);
+  size_t tested = 0, known = 0, unlike = 0;
+  std::string first_unlike;
+  for (const auto& row : table.rows) {
+    known += is_known_to(*model, row);
+    if (!is_new_to(*model, row)) continue;
+    ++tested;
+    const auto said = predictor.predict(row.card, engine_of(row, *model));
+    if (said.unlike && unlike++ == 0) first_unlike = said.why;
+  }
+  nlohmann::ordered_json value{
+      {"tested_rows", tested}, {"known_rows", known}, {"unlike_rows", unlike}};
+  if (unlike > 0) value["first_unlike"] = first_unlike;
+  return value;
 }
 
 nlohmann::ordered_json study_trainings(const TrainingTable& table, const TrainingTable* train,

@@ -17,7 +17,9 @@ nlohmann::ordered_json study_trainings(const TrainingTable& table, const Trainin
                                        const Progress& progress = {},
                                        const Installed* installed = nullptr);
 
-// {"tested_rows", "known_rows": left out, as the predictor was trained on their like}
-nlohmann::ordered_json installed_json(const TrainingTable& table, const JobModel& model);
+// {"tested_rows", "known_rows": left out, as the predictor was trained on their like,
+// "unlike_rows": of those tested, for which a cluster would take the user's share, "first_unlike"}
+nlohmann::ordered_json installed_json(const TrainingTable& table,
+                                      const std::shared_ptr<const JobModel>& model);
 
 }  // namespace tierpilot::sharing

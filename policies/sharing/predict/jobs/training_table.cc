@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <set>
@@ -23,18 +24,38 @@ struct KindColumns {
   Column count, largest_input, input_sum, output_sum, parameter_sum, flops;
 };
 
+std::string lower(std::string_view text) {
+  std::string small(text);
+  for (auto& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return small;
+}
+
+// One architecture in any writing: what is trained on is told from what is new by it.
+std::string plain_architecture(std::string_view name) {
+  const auto first = name.find_first_not_of(" \t"), last = name.find_last_not_of(" \t");
+  return first == name.npos ? std::string() : lower(name.substr(first, last - first + 1));
+}
+
+// Kinds of operators that the header tells of, and nobody here knows.
+std::vector<std::string> unknown_kinds(const CsvTable& table) {
+  constexpr std::string_view kCount = ".count";
+  std::set<std::string> known;
+  for (const auto kind : operator_kinds()) known.insert(lower(kind));
+  std::vector<std::string> unknown;
+  for (size_t i = 0; i < table.columns(); ++i) {
+    const auto name = table.name(i);
+    if (name.size() <= kCount.size() || !lower(name).ends_with(kCount)) continue;
+    const auto kind = name.substr(0, name.size() - kCount.size());
+    if (!known.contains(lower(kind))) unknown.emplace_back(kind);
+  }
+  return unknown;
+}
+
 class Reader {
  public:
   explicit Reader(CsvTable& table) : table_(table) {
-    for (const auto kind : operator_kinds()) {
-      const auto column = [&](const char* name) {
-        const auto full = fmt::format("{}.{}", kind, name);
-        return table_.find({full});
-      };
-      kinds_.push_back({std::string(kind), column("count"), column("largest_input"),
-                        column("input_sum"), column("output_sum"), column("parameter_sum"),
-                        column("flops")});
-    }
+    for (const auto kind : operator_kinds()) add_kind(std::string(kind), std::string(kind));
+    for (const auto& kind : unknown_kinds(table)) add_kind(kind, "Unknown");
   }
 
   // Nothing where a figure that is needed is missing, which missing() names; kInvalid: one is no
@@ -46,10 +67,10 @@ class Reader {
       return fail(ErrorCode::kInvalid,
                   fmt::format("{}: it has {} cells, and the header has {}", table_.place(),
                               table_.cells(), table_.columns()));
-    MeasuredTraining row{.architecture = std::string(table_.cell(table_.find({"architecture"}))),
+    MeasuredTraining row{.architecture = plain_architecture(cell("architecture")),
                          .card = card(),
                          .utilisation_milli = needed("utilisation_milli", kWholeUnit),
-                         .memory_bytes = figure("memory_bytes"),
+                         .memory_bytes = told("memory_bytes"),
                          .iteration_s = needed_time("iteration_s"),
                          .busy_s = needed_time("busy_s"),
                          .calibration_s = needed_time("calibration_s"),
@@ -65,6 +86,16 @@ class Reader {
   const std::string& missing() const { return missing_; }
 
  private:
+  void add_kind(const std::string& called, const std::string& kind) {
+    const auto column = [&](const char* name) {
+      const auto full = fmt::format("{}.{}", called, name);
+      return table_.find({full});
+    };
+    kinds_.push_back({kind, column("count"), column("largest_input"), column("input_sum"),
+                      column("output_sum"), column("parameter_sum"), column("flops")});
+  }
+
+  std::string_view cell(const char* name) const { return table_.cell(table_.find({name})); }
   double figure(Column column, double most = kMost) {
     const auto cell = table_.cell(column);
     if (cell.empty()) return 0;
@@ -76,6 +107,11 @@ class Reader {
     return 0;
   }
   double figure(const char* name) { return figure(table_.find({name})); }
+  // It may be 0, but has to be there.
+  double told(const char* name) {
+    if (cell(name).empty()) missing_ = name;
+    return figure(name);
+  }
   double needed(const char* name, double most = kMost) {
     const double value = figure(table_.find({name}), most);
     if (value == 0) missing_ = name;
@@ -98,8 +134,12 @@ class Reader {
   uint64_t count(const char* name) { return static_cast<uint64_t>(figure(name)); }
 
   std::optional<GpuFeatures> gpu() {
-    const auto name = table_.cell(table_.find({"gpu_name"}));
-    if (name.empty()) return std::nullopt;
+    const auto name = cell("gpu_name");
+    if (name.empty()) {
+      for (const auto* of_gpus : {"gpu_memory_bytes", "gpu_cores", "kernels"})
+        if (figure(of_gpus) > 0) missing_ = "gpu_name";
+      return std::nullopt;
+    }
     const auto whole = [&](const char* column) {
       return static_cast<uint32_t>(std::min(figure(column), 4e9));
     };
@@ -115,27 +155,35 @@ class Reader {
   ModelCard card() {
     ModelCard card{.batch = static_cast<uint32_t>(std::min(needed("batch"), 4e9)),
                    .input_elements = figure("input_elements"),
-                   .parameters = figure("parameters"),
-                   .parameter_bytes = figure("parameter_bytes"),
-                   .parameter_tensors = count("parameter_tensors"),
-                   .activation_bytes = figure("activation_bytes"),
-                   .traffic_bytes = figure("traffic_bytes"),
-                   .flops = figure("flops"),
+                   .parameters = told("parameters"),
+                   .parameter_bytes = told("parameter_bytes"),
+                   .parameter_tensors = static_cast<uint64_t>(told("parameter_tensors")),
+                   .activation_bytes = told("activation_bytes"),
+                   .traffic_bytes = told("traffic_bytes"),
+                   .flops = told("flops"),
                    .depth = count("depth"),
-                   .launches = count("launches")};
-    card.job = JobCard{.iterations = count("iterations"),
-                       .optimizer = std::string(table_.cell(table_.find({"optimizer"}))),
+                   .launches = static_cast<uint64_t>(told("launches"))};
+    card.job = JobCard{.iterations = static_cast<uint64_t>(needed("iterations")),
+                       .optimizer = std::string(cell("optimizer")),
                        .load_s = figure("load_s"),
                        .loads_ahead = figure("loads_ahead") > 0,
                        .threads = static_cast<uint32_t>(std::min(figure("threads"), 1e5))};
     for (const auto& columns : kinds_) {
-      const OperatorUse use{.count = static_cast<uint64_t>(figure(columns.count)),
-                            .largest_input = figure(columns.largest_input),
-                            .input_sum = figure(columns.input_sum),
-                            .output_sum = figure(columns.output_sum),
-                            .parameter_sum = figure(columns.parameter_sum),
-                            .flops = figure(columns.flops)};
-      if (use.count > 0) card.operators[columns.kind] = use;
+      const auto times = static_cast<uint64_t>(figure(columns.count));
+      const OperatorUse more{.count = times,
+                             .largest_input = figure(columns.largest_input),
+                             .input_sum = figure(columns.input_sum),
+                             .output_sum = figure(columns.output_sum),
+                             .parameter_sum = figure(columns.parameter_sum),
+                             .flops = figure(columns.flops)};
+      if (times == 0) continue;
+      auto& use = card.operators[columns.kind];  // of several kinds, where nobody knows them
+      use.count += more.count;
+      use.largest_input = std::max(use.largest_input, more.largest_input);
+      use.input_sum += more.input_sum;
+      use.output_sum += more.output_sum;
+      use.parameter_sum += more.parameter_sum;
+      use.flops += more.flops;
     }
     return card;
   }
@@ -149,9 +197,7 @@ class Reader {
 Status check_header(const CsvTable& table) {
   std::set<std::string> names;
   for (size_t i = 0; i < table.columns(); ++i) {
-    std::string name(table.name(i));
-    for (auto& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    if (!names.insert(name).second)
+    if (!names.insert(lower(table.name(i))).second)
       return fail(ErrorCode::kInvalid, fmt::format("{}: two columns are called {}", table.place(),
                                                    shown(table.name(i))));
   }

@@ -49,21 +49,28 @@ std::vector<Contender> contenders(size_t columns) {
   return all;
 }
 
+// Of so many groups each of that many is tested: those of all cards, as they are sorted by them.
+size_t step_through(size_t groups) {
+  return (groups + kMostFolds - 1) / kMostFolds;
+}
+
 }  // namespace
 
 Split split_by_model(const PairData& data) {
   std::set<std::string> models;
   for (const auto& sample : data.samples) models.insert(sample.victim.model);
   Split split{"model", {}};
+  const size_t step = step_through(models.size());
+  size_t at = 0;
   for (const auto& model : models) {
+    if (at++ % step != 0) continue;
     Fold fold{model, {}, {}};
     for (size_t i = 0; i < data.samples.size(); ++i) {
       const auto& sample = data.samples[i];
       const bool out = sample.victim.model == model || sample.neighbour.model == model;
       (out ? fold.test : fold.train).push_back(i);
     }
-    if (!fold.train.empty() && split.folds.size() < kMostFolds)
-      split.folds.push_back(std::move(fold));
+    if (!fold.train.empty()) split.folds.push_back(std::move(fold));
   }
   return split;
 }
@@ -78,8 +85,10 @@ Split by_card_and_models(const PairData& data) {
     groups[{card, a, b}].push_back(i);
   }
   Split split{"card and models", {}};
+  const size_t step = step_through(groups.size());
+  size_t at = 0;
   for (const auto& [group, rows] : groups) {
-    if (split.folds.size() == kMostFolds) break;
+    if (at++ % step != 0) continue;
     const auto& [card, a, b] = group;
     Fold fold{card + ": " + a + " and " + b, {}, rows};
     const auto known = [&](const std::string& model) { return model == a || model == b; };
