@@ -18,6 +18,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,8 +53,8 @@ typedef struct {
 } Kind;
 
 static Gpu gpus[kMostGpus];
-static unsigned gpu_count;
-static pthread_mutex_t gpus_lock = PTHREAD_MUTEX_INITIALIZER;  // as the driver's, threads share it
+static atomic_uint gpu_count;  // each is whole before it counts: threads share it, as the driver's
+static pthread_mutex_t gpus_lock = PTHREAD_MUTEX_INITIALIZER;  // of who adds to them
 
 static FILE* open_file(const char* name) {
   const char* folder = getenv("FAKE_NVML");
@@ -113,7 +114,10 @@ int nvmlInit_v2(void) {
   char uuid[kUuidBytes];
   pthread_mutex_lock(&gpus_lock);
   while (fscanf(file, "%63s", uuid) == 1)
-    if (!find_gpu(uuid) && gpu_count < kMostGpus) strcpy(gpus[gpu_count++].uuid, uuid);
+    if (!find_gpu(uuid) && gpu_count < kMostGpus) {
+      strcpy(gpus[gpu_count].uuid, uuid);
+      ++gpu_count;
+    }
   pthread_mutex_unlock(&gpus_lock);
   fclose(file);
   return kSuccess;
@@ -127,10 +131,7 @@ const char* nvmlErrorString(int code) {
                                   : "unknown";
 }
 int nvmlDeviceGetCount_v2(unsigned* count) {
-  pthread_mutex_lock(&gpus_lock);
-  *count = gpu_count;
-  pthread_mutex_unlock(&gpus_lock);
-  return kSuccess;
+  return *count = gpu_count, kSuccess;
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   if (index >= gpu_count) return kNotFound;

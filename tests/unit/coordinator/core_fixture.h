@@ -16,6 +16,7 @@
 #include "coordinator/core/membership/membership.h"
 #include "coordinator/core/outcomes/lifecycle.h"
 #include "coordinator/core/queue/intake.h"
+#include "tests/support/fast_folder.h"
 
 namespace tierpilot::testing {
 
@@ -120,8 +121,7 @@ class CoreTest : public ::testing::Test {
   CoreTest() {
     std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
     std::ranges::replace(name, '/', '-');  // a parameter's, or a folder around this one stayed
-    directory_ = std::filesystem::temp_directory_path() /
-                 ("tierpilot-core-" + std::to_string(::getpid()) + "-" + name);
+    directory_ = fast_folder() / ("tierpilot-core-" + std::to_string(::getpid()) + "-" + name);
     std::filesystem::remove_all(directory_);
     open();
   }

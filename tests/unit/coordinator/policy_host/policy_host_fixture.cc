@@ -6,6 +6,8 @@
 #include <future>
 #include <thread>
 
+#include "tests/support/fast_folder.h"
+
 namespace tierpilot::testing {
 namespace {
 
@@ -71,8 +73,7 @@ std::shared_ptr<const View> shared(View view) {
 }
 
 PolicyHostTest::PolicyHostTest()
-    : directory_(std::filesystem::temp_directory_path() /
-                 ("tierpilot_policy_host_" + std::to_string(::getpid()))) {
+    : directory_(fast_folder() / ("tierpilot_policy_host_" + std::to_string(::getpid()))) {
   std::filesystem::remove_all(directory_);
 }
 
