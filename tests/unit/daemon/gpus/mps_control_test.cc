@@ -60,7 +60,7 @@ TEST_F(MpsControlTest, IsStartedOnceAndAgainWhenItHasGone) {
 TEST_F(MpsControlTest, OneThatHasLostItsFolderIsReplacedWhereNobodyIsOnIt) {
   GpuPoll poll({.library = "no driver",
                 .gpu = "GPU-a",
-                .mps = options(),
+                .mps = options(5000),
                 .period_ms = 1,
                 .mps_period_ms = 1,
                 .mps_pause_ms = 1},
