@@ -30,7 +30,7 @@ def main():
         return 2
     sys.argv = arguments
     sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
-    runpy.run_path(arguments[0], run_name="__main__")
+    runpy.run_path(os.path.abspath(arguments[0]), run_name="__main__")  # as __file__ is
     return 0
 
 

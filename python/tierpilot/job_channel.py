@@ -10,6 +10,7 @@ import time
 from .node_lines import NodeLines, Save
 
 _VERSION = 1
+_MOST_MEASURES = 32  # of a report, or the node refuses it whole
 _FIRST_CHECKPOINT_S = 60  # until the node has said how often
 _FIRST_RETRY_PAUSE_S = 1
 # Of reports of all local ranks, but 40 and 100 of one: half of what a node reads. More would wait,
@@ -29,6 +30,14 @@ def _figure(value):
     """A float; nothing for what JSON cannot say (infinity, not a number)."""
     number = float(value)
     return number if math.isfinite(number) else None
+
+
+def _number(environment, name, other):
+    """What others set may be anything."""
+    try:
+        return int(environment.get(name, other))
+    except ValueError:
+        return other
 
 
 class Job:
@@ -55,18 +64,18 @@ class Job:
         self.errors = []  # what the node did not understand, the last ones
         self.dropped = 0  # reports that could not be sent
         self.reports = 0  # how often report() was called
-        self._ranks = max(_FEW_RANKS, int(environment.get("LOCAL_WORLD_SIZE", 1)))
+        self._ranks = max(_FEW_RANKS, _number(environment, "LOCAL_WORLD_SIZE", 1))
         self._most_at_once = max(1, _MOST_AT_ONCE / self._ranks)
         self._may_report = self._most_at_once
         self._may_report_since = time.monotonic()
         self._told_last = False
-        self.rank = int(environment.get("RANK", 0))
-        self.world_size = int(environment.get("WORLD_SIZE", 1))
-        self.attempt = int(environment.get("TIERPILOT_ATTEMPT", 0))
-        self.restarts = int(environment.get("TIERPILOT_RESTARTS", 0))
+        self.rank = _number(environment, "RANK", 0)
+        self.world_size = _number(environment, "WORLD_SIZE", 1)
+        self.attempt = _number(environment, "TIERPILOT_ATTEMPT", 0)
+        self.restarts = _number(environment, "TIERPILOT_RESTARTS", 0)
         # The file that an earlier try saved; None where it begins anew.
         self.restored = environment.get("TIERPILOT_CHECKPOINT") or None
-        self.restored_iteration = int(environment.get("TIERPILOT_CHECKPOINT_ITERATION", 0))
+        self.restored_iteration = _number(environment, "TIERPILOT_CHECKPOINT_ITERATION", 0)
         self._path = environment.get("TIERPILOT_JOB_SOCKET") if path is None else path
         self._lines = NodeLines(self._path, self._told)
 
@@ -94,8 +103,12 @@ class Job:
             self.dropped += self.connected
             return False
         self._told_last = is_last
+        if len(measures) > _MOST_MEASURES:
+            raise ValueError(f"report: {len(measures)} measures, and {_MOST_MEASURES} are the most")
         for source in self._sources:
-            measures = {**source(), **measures}
+            for name, value in source().items():
+                if len(measures) < _MOST_MEASURES:
+                    measures.setdefault(name, value)
         if measures:
             message["measures"] = {name: _figure(value) for name, value in measures.items()}
         line = json.dumps(message, allow_nan=False).encode() + b"\n"

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ..randomness import random_states, set_random_states
 from .costs import flops, kept_elements
 from .kinds import IGNORED, IGNORED_NAMESPACES, kind_of
 
@@ -162,7 +163,7 @@ class Tracer:
                 kind = next((kind for one, kind in _WHOLE.items() if isinstance(each, one)), None)
                 if kind is not None:
                     self._see_as_one(each, kind, stack)
-            stack.enter_context(torch.random.fork_rng(devices=[]))
+            stack.callback(set_random_states, random_states())
             stack.enter_context(torch.no_grad())
             stack.enter_context(_without_whole_layers())
             with _Mode(self):

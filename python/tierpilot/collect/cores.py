@@ -3,19 +3,24 @@
 import os
 
 
-def core_beside(cpu):
+def core_beside(cpu, cpus="/sys/devices/system/cpu"):
     """Another core that shares a cache with this one and may be used; None: there is none."""
     allowed = os.sched_getaffinity(0)
-    folder = f"/sys/devices/system/cpu/cpu{cpu}/cache"
+    folder = f"{cpus}/cpu{cpu}/cache"
     beside = set()
     for index in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         if index.startswith("index"):
-            with open(f"{folder}/{index}/shared_cpu_list") as file:
-                beside |= _cpus(file.read())
-    return min((beside & allowed) - {cpu}, default=None)
+            beside |= _cpus_in(f"{folder}/{index}/shared_cpu_list")
+    # Threads of one core are no two cores.
+    return min((beside & allowed) - {cpu} - _cpus_in(f"{cpus}/cpu{cpu}/topology/thread_siblings_list"), default=None)
 
 
-def _cpus(text):
+def _cpus_in(path):
+    try:
+        with open(path) as file:
+            text = file.read()
+    except OSError:
+        return set()
     found = set()
     for part in text.strip().split(","):
         first, _, last = part.partition("-")

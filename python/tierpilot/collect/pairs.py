@@ -10,6 +10,7 @@ import statistics
 import sys
 import time
 
+from .measure import own_s
 from .running import RunningTraining
 
 ROUNDS = 5
@@ -50,6 +51,8 @@ def _phase(running, seconds):
     waited_s = running[0].waited_s()
     while True:
         time.sleep(seconds / 4)
+        for training in running:
+            training.check_lives()
         wall_s = time.monotonic() - began
         after = [training.counts() for training in running]
         done = all(now[0] - then[0] >= _FEWEST for now, then in zip(after, before))
@@ -58,7 +61,8 @@ def _phase(running, seconds):
     for training in running:
         training.signal(signal.SIGSTOP)
     # What others took of the core is no time of one that runs alone.
-    return before, after, max(wall_s - (running[0].waited_s() - waited_s), wall_s / 10)
+    ahead_s = running[0].loaded_ahead_s(after[0][0] - before[0][0])
+    return before, after, max(own_s(wall_s, running[0].waited_s() - waited_s, ahead_s), wall_s / 10)
 
 
 def measure_pair(one, other, cpus, seconds, limit_s):

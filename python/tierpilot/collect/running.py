@@ -55,12 +55,22 @@ class RunningTraining:
     def warm_up(self):
         until = time.monotonic() + self._limit_s
         while self.counts()[0] < WARM:
-            if os.waitpid(self.pid, os.WNOHANG)[0]:
-                self.pid = 0
-                raise RuntimeError(f"{self.architecture}, seed {self.seed}: its process ended")
+            self.check_lives()
             if time.monotonic() > until:
                 raise RuntimeError(f"{self.architecture}, seed {self.seed}: {no_answer(self._limit_s)}")
             time.sleep(0.01)
+
+    def check_lives(self):
+        """RuntimeError: it does not."""
+        ended, status = os.waitpid(self.pid, os.WNOHANG)
+        if ended:
+            self.pid = 0
+            raise RuntimeError(f"{self.architecture}, seed {self.seed}: its process ended with status {status}")
+
+    def loaded_ahead_s(self, iterations):
+        """While it computed: what it waited for the core meanwhile is no time of others."""
+        job = self.card["job"]
+        return job["load_s"] * iterations if job["loads_ahead"] else 0
 
     def signal(self, number):
         os.kill(self.pid, number)

@@ -9,7 +9,13 @@ import inspect
 import threading
 import weakref
 
+_steps = weakref.WeakKeyDictionary()  # what stands in a class for its step: [what that calls]
 _GIVEN_UP = 100  # steps of others in a row, after which the one that counted trains no more
+
+
+def beneath(step):
+    """Where what a hook calls stands, for others that have to come after it; None: it is no hook's."""
+    return _steps.get(step)
 
 
 class Steps:
@@ -22,12 +28,12 @@ class Steps:
         self._unscaled = None
 
     def scaled(self, loss, result):
-        self._unscaled = (id(result), loss)
+        self._unscaled = weakref.ref(result), loss.detach()
 
     def backward(self, loss):
         if loss.numel() != 1:
             return
-        if self._unscaled and self._unscaled[0] == id(loss):
+        if self._unscaled and self._unscaled[0]() is loss:
             loss = self._unscaled[1]
         self._loss = loss.detach()
 
@@ -65,17 +71,20 @@ def watch(torch, progress):
     depth = _Depth()
 
     def watched_step(step):
+        calls = [step]
+
         @functools.wraps(step)
         def run(self, *arguments, **options):
             depth.now += 1
             try:
-                result = step(self, *arguments, **options)
+                result = calls[0](self, *arguments, **options)
             finally:
                 depth.now -= 1
             if depth.now == 0:
                 reporter.stepped(self)
             return result
 
+        _steps[run] = calls
         return run
 
     def watched_init(self, *arguments, **options):

@@ -63,7 +63,7 @@ class BlockState:
         self._parts = []  # (module, its class, [(a dict of it, what was in it)])
         self._counting = []
         self._watched = []  # tensors with version and address
-        self._buffers = []
+        self._compared = []  # by value too, when it is looked at closely
         self._copies = ()
         self._contents = []  # what attributes hold, with what was in it
         self._seen = set()
@@ -97,7 +97,7 @@ class BlockState:
             for buffer in buffers.values():
                 if buffer is not None:
                     self._see_tensor(buffer)
-                    self._buffers.append(buffer)
+                    self._compared.append(buffer)
         self._parts.append((module, type(module), dicts))
         for name, value in held.items():
             if type(value) not in VALUES and name not in _OF_TORCH:
@@ -105,6 +105,7 @@ class BlockState:
         for parameter in parameters.values():
             if parameter is not None:
                 self._see_tensor(parameter)
+                self._compared.append(parameter)
         for child in modules.values():
             if child is not None:
                 self._see_module(child)
@@ -150,8 +151,8 @@ class BlockState:
             raise Unknown("it holds a tensor whose changes cannot be seen") from None
 
     def look_closely(self):
-        """Buffers are compared by value too: operators that count running means change no version."""
-        self._copies = [buffer.clone() for buffer in self._buffers]
+        """Operators that count running means change no version, nor does who writes by `.data`."""
+        self._copies = [tensor.detach().clone() for tensor in self._compared]
 
     def unchanged(self):
         """After the forward pass: whether it left all that it reads as it was."""
@@ -159,7 +160,7 @@ class BlockState:
         copies, self._copies = self._copies, ()
         return (
             all(tensor._version == version for tensor, version in given)
-            and all(map(torch.equal, copies, self._buffers))
+            and all(map(torch.equal, copies, self._compared))
             and self.holds()
         )
 

@@ -10,8 +10,8 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+from ..randomness import drawn_from, random_states, set_random_states
 from .block_state import BlockState
-from .randomness import drawn_from, random_states, set_random_states
 from .storages import as_usual
 
 _here = threading.local()

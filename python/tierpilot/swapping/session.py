@@ -9,6 +9,7 @@ from torch.autograd.graph import saved_tensors_hooks
 
 import tierpilot
 
+from ..randomness import random_states, set_random_states
 from . import core, devices, processes, segments, steps
 from .book import Book
 from .block_state import BlockState
@@ -16,7 +17,6 @@ from .core import AHEAD_NEWS, LEFT_NEWS, MEMORY_NEWS
 from .engine import traced, untraced
 from .optimisers import States
 from .places import Places, number_of
-from .randomness import random_states, set_random_states
 from .recompute import Recomputed
 from .saved import LEAST_BYTES, Untouched, swappable, used_handle
 from .segments import Segments, place_of

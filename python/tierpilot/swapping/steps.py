@@ -8,6 +8,8 @@ import weakref
 
 import torch
 
+from ..hooks import torch_loop
+
 _charge = None  # a reference to the States that hear of it, which does not hold them
 _thread = threading.local()
 _watched = {}  # by the function that was there before
@@ -32,7 +34,12 @@ def watch():
         found = classes.pop()
         classes += found.__subclasses__()
         step = found.__dict__.get("step")
-        if isinstance(step, types.FunctionType) and not hasattr(step, "tierpilot_watches"):
+        if not isinstance(step, types.FunctionType):
+            continue
+        calls = torch_loop.beneath(step)  # Tierpilot's own hook, which parts of a step are not for
+        if calls and not hasattr(calls[0], "tierpilot_watches"):
+            calls[0] = _watching(calls[0])
+        elif not calls and not hasattr(step, "tierpilot_watches"):
             found.step = _watching(step)
 
 

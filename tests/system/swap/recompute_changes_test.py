@@ -113,6 +113,16 @@ class States(Changes):
             with self.subTest(scale.__name__):
                 self.same_as_plain(block(scale, begin), NONE)
 
+    def test_a_block_that_writes_its_weights_past_their_versions_is_left_alone(self):
+        def learn(self, hidden):
+            self.fast.data.mul_(0.9).add_(hidden.detach().mean(0), alpha=0.1)
+            return self.fast
+
+        def begin(self):
+            self.fast = nn.Parameter(torch.ones(WIDTH))
+
+        self.same_as_plain(block(learn, begin), NONE)
+
     def test_one_that_begins_to_do_so_ends_the_backward_pass_once(self):
         class Late(Block):
             calls, tau = 0, 1.0

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """States of optimisers that are away between steps: values are those without, whatever the optimiser and whoever looks."""
 import collections
+import contextlib
 import copy
 import io
 import json
@@ -11,12 +12,15 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 import warnings
 
 from scene import BIG, PROGRAM, Case, Swap, used
 from state_scene import OPTIMISERS, Training, everything_leaves
 
 import torch  # after scene, which skips without it
+from tierpilot.hooks import torch_loop
+from tierpilot.swapping.optimisers import States
 
 
 class Values(Case):
@@ -173,6 +177,23 @@ class Values(Case):
             return [*training.slow_steps(1).values(), torch.tensor([len(asked), training.optimiser.param_groups[0]["lr"]])]
 
         self.same([train(everything_leaves())], [train(None)])
+
+    def test_beneath_the_hooks_that_report_losses(self):
+        class Progress:
+            def advance(self, loss):
+                steps.append(loss())
+
+        scaler, steps = torch.cuda.amp.GradScaler, []
+        patches = [(torch.Tensor, "backward"), (torch.optim.Optimizer, "__init__"), (torch.optim.Adam, "step"), (scaler, "scale")]
+        with contextlib.ExitStack() as stack:
+            for of, name in patches:  # what stands there is put back afterwards
+                stack.enter_context(unittest.mock.patch.object(of, name, getattr(of, name)))
+            torch_loop.watch(torch, Progress())
+            in_parts = stack.enter_context(unittest.mock.patch.object(States, "_step_parts", autospec=True, side_effect=States._step_parts))
+            ours = Training(OPTIMISERS["adam"], everything_leaves()).slow_steps(3)
+        self.assertEqual(len(steps), 3)
+        self.assertGreaterEqual(in_parts.call_count, 2)
+        self.same([ours.values()], [Training(OPTIMISERS["adam"]).steps(3).values()])
 
     def test_two_optimisers_in_two_threads(self):
         swap = everything_leaves()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Describing a PyTorch module changes nothing of it."""
+import random
 import sys
 import unittest
 
@@ -30,6 +31,17 @@ class Unchanged(unittest.TestCase):
         self.assertEqual(card["operators"]["Dropout"]["count"], 1)
         self.assertFalse(any(module._forward_hooks for module in model.modules()))
         self.assertEqual(tierpilot.describe(model, torch.randn(4, 3)), card)
+
+    def test_random_numbers_of_python_are_afterwards_what_they_were(self):
+        class Draws(nn.Linear):
+            def forward(self, x):
+                return super().forward(x) * random.random()
+
+        random.seed(1)
+        wanted = random.random()
+        random.seed(1)
+        tierpilot.describe(Draws(3, 3), torch.randn(4, 3))
+        self.assertEqual(random.random(), wanted)
 
     def test_nothing_is_changed_by_a_pass_that_fails(self):
         class Broken(nn.Module):

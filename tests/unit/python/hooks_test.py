@@ -163,6 +163,30 @@ class UnchangedScripts(unittest.TestCase):
         self.assertEqual(iterations[-1], 101, "the fork's are its own")
         self.assertGreater(sum(40 < iteration < 100 for iteration in iterations), 1)
 
+    def test_a_loss_in_the_place_of_a_scaled_one_is_its_own(self):
+        sys.path.insert(0, MODULES)
+        from tierpilot.hooks.torch_loop import Steps
+
+        class Loss:
+            def __init__(self, value):
+                self.value = value
+
+            def numel(self):
+                return 1
+
+            def detach(self):
+                return self
+
+        steps = Steps(None)
+        for value in range(100):  # who comes next often lies where the last one did
+            scaled = Loss(1000)
+            steps.scaled(Loss(value), scaled)
+            steps.backward(scaled)
+            self.assertEqual(steps._loss.value, value)
+            del scaled
+            steps.backward(Loss(-value))
+            self.assertEqual(steps._loss.value, -value)
+
     def test_without_a_node_it_just_runs(self):
         done = self.run_script(PYTHON, self.script, "a", "b c")
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -54,6 +54,15 @@ class WithANode(unittest.TestCase):
             ],
         )
 
+    def test_a_report_has_no_more_measures_than_a_node_takes(self):
+        self.job.measure(lambda: {f"other_{i}": i for i in range(6)})
+        self.assertTrue(self.job.report(iteration=1, **{f"own_{i}": i for i in range(30)}))
+        measures = self.lines()[0]["measures"]
+        self.assertEqual(len(measures), 32)
+        self.assertEqual(sum(name.startswith("own_") for name in measures), 30)
+        with self.assertRaisesRegex(ValueError, "33 measures, and 32 are the most"):
+            self.job.report(iteration=2, **{f"own_{i}": i for i in range(33)})
+
     def test_a_loss_that_is_no_number_is_null(self):
         self.job.report(iteration=1, loss=float("nan"), gain=float("inf"))
         message = self.lines()[0]
@@ -272,6 +281,13 @@ class Alone(unittest.TestCase):
         self.assertFalse(job.checkpoint("state.pt", iteration=1))
         self.assertIsNone(job.restored)
         self.assertIsNone(job.should_stop())
+
+    def test_numbers_of_others_may_be_anything(self):
+        for said in ("", "auto", "3.0"):
+            environment = dict.fromkeys(("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "TIERPILOT_ATTEMPT"), said)
+            job = tierpilot.Job(None, environment)
+            self.assertEqual((job.rank, job.world_size, job.attempt), (0, 1, 0))
+            self.assertFalse(job.report(iteration=1))
 
     def test_a_socket_that_is_not_there_is_as_no_node(self):
         self.assertFalse(tierpilot.Job("/nonexistent/job.sock", {}).connected)
