@@ -167,6 +167,12 @@ struct TlsDial {
         .then([self](error_code error) { return self->connect(self, error); })
         .then([self](error_code error) { return self->handshake(self, error); })
         .then([self](error_code error) {
+          // No verdict of TLS: who has too many connections ends one without a word.
+          if (error && error.category() != asio::error::get_ssl_category())
+            give_up(ErrorCode::kUnreachable, self->what,
+                    "it ended the connection before it answered: it may be starting, or have as "
+                    "many connections as it takes (" +
+                        error.message() + ")");
           if (error)
             give_up(ErrorCode::kDenied, self->what,
                     handshake_failure(self->tls->native_handle(), error));

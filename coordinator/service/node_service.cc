@@ -30,7 +30,8 @@ void settle(const Fulfiller& fulfiller, const Status& status) {
 
 }  // namespace
 
-void NodeService::write_node(const NodeRecord& node, wire::NodeEntry::Builder out) const {
+void NodeService::write_node(const NodeRecord& node, const DatasetCounts& datasets,
+                             wire::NodeEntry::Builder out) const {
   const auto& name = node.facts.name;
   if (auto* card = caller_->shared().cards.find(name)) {
     out.setInfo(card->info->getRoot<wire::NodeInfo>().asReader());
@@ -46,7 +47,8 @@ void NodeService::write_node(const NodeRecord& node, wire::NodeEntry::Builder ou
   out.setKeptBackUnits(caller_->core().state.held.load(node.slot).units);
   out.setTasksRunning(static_cast<uint32_t>(node.held.size()));
   out.setTasksDone(node.tasks_done);
-  out.setDatasets(caller_->core().state.catalog.count_on(name));
+  const auto held = datasets.find(name);
+  out.setDatasets(held == datasets.end() ? 0 : held->second);
   if (node.has_left && !node.link)
     out.setReason("its daemon was stopped");
   else if (node.life == NodeLife::kUp && !node.link)
@@ -107,7 +109,8 @@ kj::Promise<void> NodeService::nodeList(NodeListContext context) {
     bytes += caller_->shared().cards.bytes(it->first);
   }
   auto out = context.getResults().initNodes(static_cast<unsigned>(page.size()));
-  for (unsigned i = 0; i < out.size(); ++i) write_node(*page[i], out[i]);
+  const auto datasets = caller_->core().state.catalog.counts();
+  for (unsigned i = 0; i < out.size(); ++i) write_node(*page[i], datasets, out[i]);
   return kj::READY_NOW;
 }
 
@@ -117,7 +120,7 @@ kj::Promise<void> NodeService::nodeShow(NodeShowContext context) {
   const auto* node = caller_->core().state.registry.find(name);
   if (!node) refuse(ErrorCode::kNotFound, fmt::format("node '{}' does not exist", name));
   auto results = context.getResults();
-  write_node(*node, results.initNode());
+  write_node(*node, caller_->core().state.catalog.counts(), results.initNode());
   const auto events =
       value_or_throw(records::node_events(caller_->core().state.store.reader(), name, kNodeEvents));
   auto notes = results.initNotes(static_cast<unsigned>(events.size()));
@@ -151,8 +154,9 @@ kj::Promise<void> NodeService::nodeOrder(NodeOrderContext context) {
         settle(fulfiller, status);
       });
   return paf.promise.then([this, self = thisCap(), context, name]() mutable {
-    if (const auto* node = caller_->core().state.registry.find(name))
-      write_node(*node, context.getResults().initNode());
+    const auto& state = caller_->core().state;
+    if (const auto* node = state.registry.find(name))
+      write_node(*node, state.catalog.counts(), context.getResults().initNode());
   });
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <unordered_map>
 
 #include "coordinator/service/caller.h"
 #include "rpc/cluster.capnp.h"
@@ -19,7 +21,10 @@ class NodeService : public virtual wire::Cluster::Server {
   kj::Promise<void> nodeRemove(NodeRemoveContext context) override;
 
  private:
-  void write_node(const NodeRecord& node, wire::NodeEntry::Builder out) const;
+  using DatasetCounts = std::unordered_map<std::string, uint32_t>;
+
+  void write_node(const NodeRecord& node, const DatasetCounts& datasets,
+                  wire::NodeEntry::Builder out) const;
 
   std::shared_ptr<Caller> caller_;
 };

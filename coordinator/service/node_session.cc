@@ -51,7 +51,7 @@ kj::Promise<void> NodeSession::update(UpdateContext context) {
   const auto status = context.getParams().getStatus();
   node->fast_free_bytes = status.getFastFreeBytes();
   node->slow_free_bytes = status.getSlowFreeBytes();
-  core_.membership.says(*node, text(status.getTakesNone()));
+  core_.membership.says(*node, short_text(status.getTakesNone()));
   core_.membership.says_unhealthy(*node, read_unhealthy(status));
   cards_.reported(ticket_.node, status);
 

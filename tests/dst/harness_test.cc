@@ -129,11 +129,54 @@ TEST(Judge, SeesATaskRunAgainAfterItsEndWasOnDiskAndItsNodeWasWaitedFor) {
   EXPECT_EQ(runs_again(true, false, 7), "") << "with its gang";
 }
 
+Task told(uint64_t id, TaskState state) {
+  Task task;
+  task.id = id;
+  task.attempt = 1;
+  task.node = "n1";
+  task.state = state;
+  task.spec.argv = {"work", "1", "0"};
+  return task;
+}
+
+TEST(Judge, SeesASuccessThatNeverRan) {
+  for (const bool well : {false, true}) {
+    Judge judge({});
+    judge.processes().began({1, 1, 0}, 0);
+    judge.processes().ended({1, 1, 0}, well);
+    judge.ended(told(1, TaskState::kSucceeded));
+    EXPECT_EQ(judge.verdict().has_value(), !well);
+    if (!well) EXPECT_EQ(judge.verdict()->invariant, "lost-submit");
+  }
+}
+
+TEST(Judge, SeesAnEndThatBecomesAnotherOneAndARunAfterIt) {
+  Judge judge({});
+  judge.processes().began({1, 1, 0}, 0);
+  judge.processes().ended({1, 1, 0}, true);
+  judge.ended(told(1, TaskState::kSucceeded));
+  judge.ended(told(1, TaskState::kSucceeded));
+  EXPECT_FALSE(judge.verdict());
+  judge.ended(told(1, TaskState::kCancelled));
+  ASSERT_TRUE(judge.verdict());
+  EXPECT_EQ(judge.verdict()->invariant, "undone-end");
+
+  Judge other({});
+  other.processes().is_told = [](uint64_t task) { return task == 1; };
+  other.processes().began({2, 1, 0}, 0);
+  EXPECT_FALSE(other.verdict());
+  other.processes().began({1, 2, 0}, 0);
+  ASSERT_TRUE(other.verdict());
+  EXPECT_EQ(other.verdict()->invariant, "ran-again");
+}
+
 TEST(Judge, SeesALostWrite) {
   Judge judge({});
   const Digest first = judge.contents().made("d", 1);
   const dst::Run a{1, 1, 0}, b{2, 1, 1};
   for (const dst::Run& run : {a, b}) {
+    judge.processes().began(run, 0);
+    judge.processes().ended(run, true);
     judge.committed(run, "d", run.task + 1, judge.contents().written(first, run));
     Task task;
     task.id = run.task;
@@ -189,11 +232,9 @@ TEST(Judge, ForgivesWhatOneThatHasEndedReadsOfADatasetThatWasRemovedSince) {
     Judge judge({});
     const auto old = judge.contents().made("d", 1);
     judge.dataset_added("d", 1, old);
-    Task task;
-    task.id = 7;
-    task.state = TaskState::kSucceeded;
-    task.spec.argv = {"work", "1", "0"};
-    if (ended) judge.ended(task);
+    judge.processes().began({7, 1, 0}, 0);
+    judge.processes().ended({7, 1, 0}, true);
+    if (ended) judge.ended(told(7, TaskState::kSucceeded));
     if (removed) judge.removal_ended("d", true);
     judge.dataset_added(removed ? "d" : "e", 1, judge.contents().made("d", 2));
     judge.read({7, 1, 0}, removed ? "d" : "e", 1, old);

@@ -49,6 +49,7 @@ World::World(uint64_t seed, const Plan& plan, const WorldOptions& options)
           nodes_[static_cast<size_t>(address.back() - '1')]->suspect(id);
         },
         [this](const DatasetId& id) { losses_.damage_noticed(id); }}));
+  judge_.processes().is_told = [this](uint64_t task) { return judge_.has_ended(task); };
   judge_.processes().is_leased_since = [this](int node, int64_t since_ns) {
     return nodes_[static_cast<size_t>(node)]->is_leased_since(since_ns);
   };

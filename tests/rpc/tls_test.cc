@@ -49,6 +49,22 @@ class Tls : public testing::Test {
   std::optional<ServerThread> server_;
 };
 
+// Takes one connection and ends it.
+class ClosingListener {
+ public:
+  explicit ClosingListener(uint16_t port)
+      : acceptor_(io_, {boost::asio::ip::address_v4::loopback(), port}), thread_([this] {
+          boost::system::error_code ignored;
+          acceptor_.accept(ignored);
+        }) {}
+  ~ClosingListener() { thread_.join(); }
+
+ private:
+  boost::asio::io_context io_;
+  boost::asio::ip::tcp::acceptor acceptor_;
+  std::thread thread_;
+};
+
 TEST_F(Tls, GoodPairTalksAndKnowsEachOther) {
   serve(server_files_);
   EXPECT_NE(server_->address().port, 0);
@@ -394,6 +410,17 @@ TEST_F(Tls, NobodyThereIsUnreachable) {
   const Error error = refusal(gone, client_files_);
   EXPECT_EQ(error.code, ErrorCode::kUnreachable);
   EXPECT_NE(error.message.find(gone.to_string()), std::string::npos) << error.message;
+}
+
+// As who has too many connections does: nothing is wrong with a certificate.
+TEST_F(Tls, WhoClosesWithoutAWordIsUnreachable) {
+  serve(server_files_);
+  const Address there = named("127.0.0.1");
+  server_.reset();
+  ClosingListener listener(there.port);
+  const Error error = refusal(there, client_files_);
+  EXPECT_EQ(error.code, ErrorCode::kUnreachable);
+  EXPECT_NE(error.message.find("many connections"), std::string::npos) << error.message;
 }
 
 }  // namespace

@@ -218,10 +218,11 @@ uint64_t Catalog::data_bytes(const TaskSpec& spec) const {
   return bytes;
 }
 
-uint32_t Catalog::count_on(const std::string& node) const {
-  return static_cast<uint32_t>(
-      std::count_if(entries_.begin(), entries_.end(),
-                    [&](const auto& entry) { return entry.second.replicas.contains(node); }));
+std::unordered_map<std::string, uint32_t> Catalog::counts() const {
+  std::unordered_map<std::string, uint32_t> counts;
+  for (const auto& [_, entry] : entries_)
+    for (const auto& [node, replica] : entry.replicas) ++counts[node];
+  return counts;
 }
 
 std::string Catalog::blocked_by(const Task& task) const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "coordinator/model.h"
@@ -78,7 +79,8 @@ class Catalog {
   };
   Held held(const TaskSpec& spec, const std::string& node) const;
   uint64_t data_bytes(const TaskSpec& spec) const;
-  uint32_t count_on(const std::string& node) const;
+  // How many datasets each node holds, in whichever version; all at once, as it goes through them.
+  std::unordered_map<std::string, uint32_t> counts() const;
 
   // What keeps the task from being placed now; empty when nothing does.
   std::string blocked_by(const Task& task) const;

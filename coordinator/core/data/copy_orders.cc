@@ -35,7 +35,8 @@ DatasetNeed need_of(const ClusterState& state, const DatasetVersion& what,
   for (const bool fast : {true, false})
     for (const auto& [name, replica] : holders) {
       const auto* holder = state.registry.find(name);
-      if (name != reader && replica.in_fast == fast && holder && holder->can_be_asked())
+      if (name != reader && replica.in_fast == fast && holder && holder->can_be_asked() &&
+          need.sources.size() < kMostSources)
         need.sources.push_back(holder->facts.data_address);
     }
   return need;

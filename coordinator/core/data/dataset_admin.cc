@@ -103,13 +103,17 @@ void DatasetAdmin::add(const std::string& request_id, const std::string& name,
   // It was told to drop the one before on this connection: if it joins anew, it has the new one.
   const auto owed = state_.owed_drops.find(dataset.home);
   const bool was_owed = owed != state_.owed_drops.end() && owed->second.erase(name) > 0;
-  (*node)->link->create_dataset(name, source,
-                                [this, node = dataset.home, dataset, was_owed,
-                                 added = std::move(added)](Result<DatasetVersion> made) {
-                                  if (!made && was_owed)
-                                    state_.owed_drops[node].insert(dataset.name);
-                                  created(node, dataset, std::move(made), added);
-                                });
+  (*node)->link->create_dataset(
+      name, source,
+      [this, node = dataset.home, dataset, was_owed,
+       added = std::move(added)](Result<DatasetVersion> made) {
+        const bool still_owed = !made && was_owed;
+        if (still_owed) state_.owed_drops[node].insert(dataset.name);
+        created(node, dataset, std::move(made), added);
+        // It may have joined anew meanwhile, and was not asked then.
+        if (still_owed && !state_.catalog.find(dataset.name) && !making_.contains(dataset.name))
+          drop(node, dataset.name);
+      });
 }
 
 void DatasetAdmin::created(const std::string& node, Dataset dataset, Result<DatasetVersion> made,

@@ -19,6 +19,7 @@ std::vector<std::string> sources_of(const ClusterState& state, const Catalog::En
                           holder->facts.data_address);
   }
   std::sort(ranked.begin(), ranked.end());
+  ranked.resize(std::min(ranked.size(), kMostSources));
   std::vector<std::string> addresses;
   for (auto& [rank, address] : ranked) addresses.push_back(std::move(address));
   return addresses;

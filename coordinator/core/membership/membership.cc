@@ -234,7 +234,7 @@ void Membership::replica_changed(const std::string& node, const std::string& dat
   const bool of_no_use = state_.catalog.apply(node, dataset, replica);
   auto* record = state_.registry.find(node);
   auto* entry = state_.catalog.find(dataset);
-  if (record && replica.damaged)
+  if (record && replica.damaged && is_dataset_name(dataset))
     note(state_, node, "a damaged copy",
          fmt::format("dataset '{}' version {}: the bytes were not those of its checksum", dataset,
                      replica.version));

@@ -14,6 +14,9 @@
 
 namespace tierpilot {
 
+// Addresses that a reader is told of: the best ones do, and an assignment has to fit a message.
+inline constexpr size_t kMostSources = 16;
+
 struct DatasetNeed {
   std::string dataset;
   uint64_t version = 0;

@@ -68,7 +68,7 @@ void Lifecycle::started(const std::string& node, AttemptId attempt, int32_t pid,
                         const std::vector<uint32_t>& cpu_units) {
   auto* task = current(node, attempt);
   if (!task || task->state == TaskState::kRunning) return;
-  task->state = TaskState::kRunning;
+  state_.tasks.start(*task);
   if (task->rank) {
     task->rank->pid = pid;
     task->rank->cpu_units = cpu_units;
@@ -88,7 +88,7 @@ void Lifecycle::started(const std::string& node, AttemptId attempt, int32_t pid,
 }
 
 void Lifecycle::gang_started(Task& gang) {
-  gang.state = TaskState::kRunning;
+  state_.tasks.start(gang);
   gang.started_ms = state_.clock.wall_ms();
   writes_.note(gang.id);
 }

@@ -100,7 +100,9 @@ void Lifecycle::unassign(Task& task, const std::string& why) {
 void Lifecycle::refused(const std::string& node, AttemptId attempt, const Error& error) {
   auto* task = current(node, attempt);
   if (!task || task->state != TaskState::kAssigned) return;
-  const auto why = fmt::format("node '{}' refused it: {}", node, error.message);
+  constexpr size_t kMostReasonBytes = 1024;  // a node may say anything
+  const auto why =
+      fmt::format("node '{}' refused it: {}", node, error.message.substr(0, kMostReasonBytes));
   if (error.code == ErrorCode::kInvalid) return finish(*task, {Fate::kFailed, why}, nullptr);
   auto& record = *state_.registry.find(node);
   // An error that is no refusal of its own may have come after it took the task.

@@ -9,6 +9,10 @@ QueuePlace place_of(const Task& task) {
   return {task.place_s, task.id};
 }
 
+bool counts_as_running(const Task& task) {
+  return task.state == TaskState::kRunning && !task.spec.is_gang();
+}
+
 }  // namespace
 
 void TaskBook::add(std::vector<Task> tasks, const std::vector<std::vector<uint64_t>>& depends_on) {
@@ -20,6 +24,8 @@ void TaskBook::add(std::vector<Task> tasks, const std::vector<std::vector<uint64
       missing_[id].insert(parent);
     }
     if (tasks[i].state == TaskState::kQueued) put_in_queue(tasks[i]);
+    if (const Task* before = find(id)) running_ -= counts_as_running(*before);
+    running_ += counts_as_running(tasks[i]);
     tasks_.insert_or_assign(id, std::move(tasks[i]));
   }
 }
@@ -35,7 +41,10 @@ const Task* TaskBook::find(uint64_t id) const {
 }
 
 void TaskBook::remove(uint64_t id) {
-  if (const Task* task = find(id)) take_from_queue(*task);
+  if (const Task* task = find(id)) {
+    take_from_queue(*task);
+    running_ -= counts_as_running(*task);
+  }
   children_.erase(id);
   missing_.erase(id);
   ranks_.erase(id);
@@ -57,8 +66,14 @@ const std::vector<uint64_t>& TaskBook::ranks_of(uint64_t gang) const {
 }
 
 void TaskBook::enqueue(Task& task) {
-  task.state = TaskState::kQueued;
+  set_state(task, TaskState::kQueued);
   put_in_queue(task);
+}
+
+void TaskBook::set_state(Task& task, TaskState state) {
+  running_ -= counts_as_running(task);
+  task.state = state;
+  running_ += counts_as_running(task);
 }
 
 void TaskBook::put_in_queue(const Task& task) {
@@ -73,7 +88,11 @@ void TaskBook::take_from_queue(const Task& task) {
 
 void TaskBook::advance(Task& task, TaskState state) {
   take_from_queue(task);
-  task.state = state;
+  set_state(task, state);
+}
+
+void TaskBook::start(Task& task) {
+  set_state(task, TaskState::kRunning);
 }
 
 void TaskBook::place_anew(const std::function<double(const Task&)>& place_s) {
@@ -115,12 +134,6 @@ std::vector<uint64_t> TaskBook::descendants(uint64_t id) const {
         if (seen.insert(child).second) open.push_back(child);
   }
   return {seen.begin(), seen.end()};
-}
-
-size_t TaskBook::running() const {
-  return static_cast<size_t>(std::count_if(tasks_.begin(), tasks_.end(), [](const auto& entry) {
-    return entry.second.state == TaskState::kRunning && !entry.second.spec.is_gang();
-  }));
 }
 
 }  // namespace tierpilot

@@ -32,6 +32,8 @@ class TaskBook {
   void enqueue(Task& task);
   // Takes a task out of the queue into the given state.
   void advance(Task& task, TaskState state);
+  // It was assigned, and runs.
+  void start(Task& task);
   void place_anew(const std::function<double(const Task&)>& place_s);
 
   // `id` has succeeded: the tasks that now have nothing left to wait for, already queued.
@@ -47,9 +49,11 @@ class TaskBook {
   // with.
   std::span<const uint64_t> ranks_tried(const Task& gang) const;
 
-  size_t running() const;
+  // Gangs are told by their ranks.
+  size_t running() const { return running_; }
 
  private:
+  void set_state(Task& task, TaskState state);
   std::set<QueuePlace>& queue_of(const Task& task) {
     return task.spec.is_shared() ? shared_queue_ : queue_;
   }
@@ -63,6 +67,7 @@ class TaskBook {
   std::map<uint64_t, std::vector<uint64_t>> children_;
   std::map<uint64_t, std::set<uint64_t>> missing_;  // what a waiting task still waits for
   std::map<uint64_t, std::vector<uint64_t>> ranks_;
+  size_t running_ = 0;  // counted as it changes: there may be millions of tasks
 };
 
 }  // namespace tierpilot

@@ -168,7 +168,19 @@ void Judge::acknowledged(const SubmitReceipt& receipt, const std::vector<TaskSpe
 }
 
 void Judge::ended(const Task& task) {
-  if (!ends_.emplace(task.id, task.state).second) return;
+  const auto [known, is_new] = ends_.emplace(task.id, task.state);
+  if (!is_new) {
+    if (known->second != task.state)
+      violated("undone-end",
+               fmt::format("task {} was told to be {}, and is {} now", task.id,
+                           task_state_name(known->second), task_state_name(task.state)));
+    return;
+  }
+  if (task.state == TaskState::kSucceeded && !task.spec.is_gang() &&
+      !processes_.has_ended_well(task.id, task.attempt))
+    violated("lost-submit", fmt::format("task {} is told to have succeeded, and its attempt {} "
+                                        "never came to a good end",
+                                        task.id, task.attempt));
   tell("task {} is told to have ended: {}", task.id, task_state_name(task.state));
   if (task.state == TaskState::kFailed && !may_have_failed(task))
     violated("node-fault", fmt::format("task {} would have succeeded, and has failed for good: {}",

@@ -41,6 +41,10 @@ void Processes::began(const Run& run, int64_t now_ns, uint64_t gang) {
   tell_(fmt::format("task {} attempt {} runs on n{}", run.task, run.attempt, run.node + 1));
   for (const auto& other : by_task_[run.task]) meet(run, other, "overlap", now_ns);
   by_task_[run.task].insert(run);
+  if (is_sure(run.node, now_ns) && (is_told(run.task) || (gang != 0 && is_told(gang))))
+    violated_("ran-again", fmt::format("task {} attempt {} begins on n{}, and was told to have "
+                                       "ended",
+                                       run.task, run.attempt, run.node + 1));
   if (gang == 0) return look_whether_again(run, now_ns);
   gangs_[run.task] = gang;
   for (const auto& other : by_gang_[gang])
@@ -51,6 +55,7 @@ void Processes::began(const Run& run, int64_t now_ns, uint64_t gang) {
 void Processes::ended(const Run& run, bool well) {
   tell_(fmt::format("task {} attempt {} on n{} is over", run.task, run.attempt, run.node + 1));
   by_task_[run.task].erase(run);
+  if (well) ended_well_.insert({run.task, run.attempt});
   const auto gang = gangs_.find(run.task);
   if (gang == gangs_.end()) return;
   by_gang_[gang->second].erase(run);

@@ -36,6 +36,12 @@ class Processes {
   std::function<bool(int node, int64_t since_ns)> is_leased_since = [](int, int64_t) {
     return false;
   };
+  // Whether somebody was told that the task, or gang, has ended.
+  std::function<bool(uint64_t task)> is_told = [](uint64_t) { return false; };
+  // Whether that attempt came to its end by itself, with exit code 0, on any node.
+  bool has_ended_well(uint64_t task, uint32_t attempt) const {
+    return ended_well_.contains({task, attempt});
+  }
   // Until then the node may not have noticed that its machine was paused.
   void unsure(int node, int64_t until_ns) { unsure_until_ns_[node] = until_ns; }
   // At every step: what one may excuse for a moment must not last.
@@ -70,6 +76,7 @@ class Processes {
   std::map<uint64_t, std::set<Run>> by_task_, by_gang_;
   std::map<uint64_t, uint64_t> gangs_;                                // of ranks, by their task
   std::map<std::pair<uint64_t, uint32_t>, std::set<uint64_t>> well_;  // ranks, by gang and try
+  std::set<std::pair<uint64_t, uint32_t>> ended_well_;                // by task and attempt
   std::map<int, int64_t> unsure_until_ns_;
   std::set<Pair> excused_;
 };

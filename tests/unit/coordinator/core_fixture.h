@@ -74,6 +74,7 @@ class FakeNode final : public NodeLink {
                       std::function<void(Result<DatasetVersion>)> done) override {
     if (std::holds_alternative<FileSource>(source))
       return done(fail(ErrorCode::kNotFound, "dataset '" + name + "': no such file"));
+    if (makes_later) return makings.push_back(std::move(done));
     done(DatasetVersion{name, 1, std::get<ZeroSource>(source).bytes, made});
   }
   void drop_dataset(const std::string& name, uint64_t below) override {
@@ -112,6 +113,8 @@ class FakeNode final : public NodeLink {
   std::vector<std::pair<AttemptId, JobAdvice>> told;
   uint32_t free_milli = UINT32_MAX;
   ContentDigest made{};  // of datasets that are created here
+  bool makes_later = false;
+  std::vector<std::function<void(Result<DatasetVersion>)>> makings;  // then
   std::vector<std::pair<DatasetNeed, std::function<void(Status)>>> keeps;
   std::vector<std::pair<DatasetVersion, std::function<void(Result<CopyCheck>)>>> verifies;
 };

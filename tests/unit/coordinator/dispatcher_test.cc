@@ -163,6 +163,31 @@ TEST_F(DispatcherTest, ReadersAreSpreadOverTheNodesThatHoldTheDataInFastMemory) 
   EXPECT_THAT(asked_first, SizeIs(2));
 }
 
+// An assignment has to fit a message, however many nodes hold the data.
+TEST_F(DispatcherTest, AReaderIsToldOfTheBestHoldersOnly) {
+  auto reader = join("reader");
+  add_dataset("d", 1 << 20, "reader");
+  membership_->replica_changed("reader", "d", {1, 1 << 20, false, false});
+  for (int i = 0; i < 20; ++i) {
+    const auto name = "holder" + std::to_string(i);
+    join(name);
+    membership_->replica_changed(name, "d", {1, 1 << 20, i >= 10, i < 10});
+  }
+  auto task = spec();
+  task.node = "reader";
+  task.datasets = {{"d", false}};
+  const auto id = submit({task})->first_task;
+  dispatcher_->pump();
+  ASSERT_TRUE(run_until_assigned(id));
+  flush();
+  ASSERT_THAT(reader->assignments, SizeIs(1));
+  const auto& sources = reader->assignments[0].datasets.at(0).sources;
+  EXPECT_THAT(sources, SizeIs(kMostSources));
+  std::set<std::string> fast;
+  for (int i = 10; i < 20; ++i) fast.insert("unix:/holder" + std::to_string(i));
+  EXPECT_EQ(std::set<std::string>(sources.begin(), sources.begin() + 10), fast);
+}
+
 TEST_F(DispatcherTest, ACancelWhileTheDecisionIsBeingWrittenReachesTheNodeAfterTheStart) {
   auto node = join("n");
   const auto id = submit({spec("a")})->first_task;

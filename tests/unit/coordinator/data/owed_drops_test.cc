@@ -11,6 +11,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 using OwedDropsTest = DataSafetyTest;
 using Version = std::pair<std::string, uint64_t>;
@@ -74,6 +75,22 @@ TEST_F(OwedDropsTest, ADropIsStillOwedWhereTheNextDatasetOfThatNameWasNotMade) {
   datasets_->add("", "d", FileSource{"/none"}, "n", [&](auto made) { added = std::move(made); });
   ASSERT_TRUE(added && !*added);
   const auto n = come_back("n", 7, {{"d", {1, 4096, false, true, true}}});
+  EXPECT_THAT(n->dropped, ElementsAre(Version("d", UINT64_MAX)));
+}
+
+// As a node that reboots without a word does: its old connection breaks later.
+TEST_F(OwedDropsTest, ANodeThatHasJoinedAnewBeforeThatWasKnownIsAskedThen) {
+  const auto before = join("n");
+  add_dataset("d", 4096, "n");
+  ASSERT_TRUE(remove("d"));
+  before->makes_later = true;
+  std::optional<Result<Dataset>> added;
+  datasets_->add("", "d", ZeroSource{4096}, "n", [&](auto made) { added = std::move(made); });
+  const auto n = come_back("n", 7, {{"d", {1, 4096, false, true, true}}});
+  EXPECT_THAT(n->dropped, IsEmpty()) << "it may be the new one";
+  ASSERT_THAT(before->makings, SizeIs(1));
+  before->makings.front()(fail(ErrorCode::kUnreachable, "connection lost"));
+  ASSERT_TRUE(added && !*added);
   EXPECT_THAT(n->dropped, ElementsAre(Version("d", UINT64_MAX)));
 }
 

@@ -33,6 +33,24 @@ TEST(TaskBook, ATaskThatComesBackStandsWhereItStood) {
   EXPECT_THAT(book.queue(), ElementsAre(Pair(4, 3), Pair(5, 1)));
 }
 
+TEST(TaskBook, ThoseThatRunAreCountedAsTheyComeAndGo) {
+  TaskBook book;
+  auto gang = task_at(3, 3, TaskState::kRunning);
+  gang.spec.gang.ranks = 2;
+  book.add({task_at(1, 5), task_at(2, 3, TaskState::kRunning), gang}, {{}, {}, {}});
+  EXPECT_EQ(book.running(), 1U) << "a gang is told by its ranks";
+  book.advance(*book.find(1), TaskState::kAssigned);
+  book.start(*book.find(1));
+  EXPECT_EQ(book.running(), 2U);
+  book.enqueue(*book.find(1));
+  book.advance(*book.find(2), TaskState::kSucceeded);
+  EXPECT_EQ(book.running(), 0U);
+  book.advance(*book.find(1), TaskState::kAssigned);
+  book.start(*book.find(1));
+  book.remove(1);
+  EXPECT_EQ(book.running(), 0U);
+}
+
 TEST(TaskBook, ATaskThatWaitedForAnotherIsQueuedAtItsPlace) {
   TaskBook book;
   book.add({task_at(1, 5), task_at(2, 3, TaskState::kWaiting)}, {{}, {1}});
