@@ -73,6 +73,7 @@ class Search {
         try_link(Tried(trials_.best()), {0.1, 0.3, 1.0});
       if (quick && graph_.operators.size() <= PeakSearch::kMostQuickOperators)
         peaks_.sweep_quickly();
+      if (quick && !trials_.best().outcome.done) try_slow_scores();
     }
     if (!quick) {
       vary(kFirstShare);
@@ -161,10 +162,17 @@ class Search {
   void try_scores(bool quick) {
     for (const auto list : {own_scores(), rival_scores()})
       for (const auto& named : list) {
-        if (named.score.random || (quick && named.score.cost != Score::Cost::kClasses)) continue;
+        const bool fast = named.score.cost == Score::Cost::kClasses;
+        if (named.score.random || (quick && !fast)) continue;
         if (try_score(named, nullptr) && !quick)
           trials_.mend(Plan(trials_.best().plan), timetable_, {});
       }
+  }
+
+  // Where no fast one has got through there is nothing to lose but some time.
+  void try_slow_scores() {
+    for (const auto& named : rival_scores())
+      if (!named.score.random && !trials_.best().outcome.done) try_score(named, nullptr);
   }
 
   void try_segments() {

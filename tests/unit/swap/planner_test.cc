@@ -82,6 +82,19 @@ TEST(Planner, IsNotWorseThanAnyRival) {
   }
 }
 
+// Layers that read all earlier ones at once, where memory is so tight that no fast score gets
+// through.
+TEST(Planner, AQuickOneGetsThroughWhereASlowScoreDoes) {
+  const auto graph = read_dtr_log(DENSE_LOG);
+  ASSERT_TRUE(graph.has_value()) << graph.error().message;
+  const ReplaySettings settings{.limits = {.budget_bytes = 407'520'030}};
+  for (const auto* policy : {"h_MSPS", "swap-quick"}) {
+    const auto replayed = replay(*graph, policy, settings);
+    ASSERT_TRUE(replayed.has_value());
+    EXPECT_TRUE(replayed->outcome.done) << policy << ": " << replayed->outcome.reason;
+  }
+}
+
 TEST(Planner, BeatsTheBestScoreOnALongChain) {
   const auto graph = chain(60, 4);
   const auto own = outcome_of(graph, "swap", 0.5);
