@@ -25,7 +25,7 @@ LAB, FAKE_NVML, STAND_IN = (sys.argv.pop(1) for _ in range(3))
 BYTES = 3 << 30  # that each client has, and its number more where it is slow
 STEP_S = 0.04  # longer than the processor computes in an iteration
 WARM = 10  # iterations of a training that gets ready
-SECONDS = 0.1  # half of that, and a busy machine has no iterations in six times as long
+SECONDS = 0.1  # with half of that a busy machine has no iteration in the six times that it may take
 LONG = "TIERPILOT_TEST_LONG" in os.environ
 
 
