@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text/utf8.h"
 #include "coordinator/service/wire.h"
 #include "rpc/error.h"
 
@@ -20,7 +21,7 @@ std::vector<uint32_t> read_units(wire::NodeEvent::Started::Reader started) {
 constexpr size_t kMostReasonBytes = 512;
 
 std::string short_text(capnp::Text::Reader from) {
-  return text(from).substr(0, kMostReasonBytes);
+  return beginning(text(from), kMostReasonBytes);
 }
 
 std::map<std::string, std::string> read_unhealthy(wire::NodeStatus::Reader status) {

@@ -4,7 +4,10 @@
 #include <capnp/rpc.capnp.h>
 #include <capnp/serialize.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <string>
+#include <thread>
 
 #include "base/unique_fd.h"
 #include "rpc/address.h"
@@ -31,6 +34,22 @@ class RawPeer {
 
  private:
   UniqueFd fd_;
+};
+
+// Takes one connection on that port of this machine, and ends it without a word.
+class ClosingListener {
+ public:
+  explicit ClosingListener(uint16_t port)
+      : acceptor_(io_, {boost::asio::ip::address_v4::loopback(), port}), thread_([this] {
+          boost::system::error_code ignored;
+          acceptor_.accept(ignored);
+        }) {}
+  ~ClosingListener() { thread_.join(); }
+
+ private:
+  boost::asio::io_context io_;
+  boost::asio::ip::tcp::acceptor acceptor_;
+  std::thread thread_;
 };
 
 }  // namespace tierpilot::test

@@ -49,22 +49,6 @@ class Tls : public testing::Test {
   std::optional<ServerThread> server_;
 };
 
-// Takes one connection and ends it.
-class ClosingListener {
- public:
-  explicit ClosingListener(uint16_t port)
-      : acceptor_(io_, {boost::asio::ip::address_v4::loopback(), port}), thread_([this] {
-          boost::system::error_code ignored;
-          acceptor_.accept(ignored);
-        }) {}
-  ~ClosingListener() { thread_.join(); }
-
- private:
-  boost::asio::io_context io_;
-  boost::asio::ip::tcp::acceptor acceptor_;
-  std::thread thread_;
-};
-
 TEST_F(Tls, GoodPairTalksAndKnowsEachOther) {
   serve(server_files_);
   EXPECT_NE(server_->address().port, 0);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/text/utf8.h"
 #include "coordinator/core/nodes/node_events.h"
 #include "coordinator/core/outcomes/lifecycle.h"
 #include "coordinator/store/backup.h"
@@ -102,7 +103,7 @@ void Lifecycle::refused(const std::string& node, AttemptId attempt, const Error&
   if (!task || task->state != TaskState::kAssigned) return;
   constexpr size_t kMostReasonBytes = 1024;  // a node may say anything
   const auto why =
-      fmt::format("node '{}' refused it: {}", node, error.message.substr(0, kMostReasonBytes));
+      fmt::format("node '{}' refused it: {}", node, beginning(error.message, kMostReasonBytes));
   if (error.code == ErrorCode::kInvalid) return finish(*task, {Fate::kFailed, why}, nullptr);
   auto& record = *state_.registry.find(node);
   // An error that is no refusal of its own may have come after it took the task.

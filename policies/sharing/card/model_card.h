@@ -62,8 +62,7 @@ struct ModelCard {
 };
 
 // The published kind of an ONNX operator: "Conv" is "Conv2D", "Gemm" "MatMul"; "" for an operator
-// that nobody knows. docs/reference/operator-kinds.md has
-// the table.
+// that nobody knows. docs/reference/operator-kinds.md has the table.
 std::string_view operator_kind(std::string_view onnx_operator);
 
 // All kinds there are, sorted; "Unknown" and "BiasAdd" are among them.
