@@ -10,6 +10,8 @@ from .storages import Layout, Weak, leave_memory
 # Smaller ones are many and hold little; what all of them hold is not worth a hook's time.
 LEAST_BYTES = 64 << 10
 _Tensor, _strided = torch.Tensor, torch.strided
+# Neither quantized nor complex: to ask for the type costs less than for both.
+_REAL = frozenset((torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.uint8, torch.bool))
 
 
 def _modified(saved, now):
@@ -160,8 +162,8 @@ def is_plain(tensor):
     return (
         type(tensor) is _Tensor
         and tensor.layout is _strided
-        and not (tensor.is_quantized or tensor.is_nested)
-        and not (tensor.is_neg() or tensor.is_conj())  # nor this does a storage say of its values
+        and not (tensor.is_nested or tensor.is_neg())
+        and (tensor.dtype in _REAL or not (tensor.is_quantized or tensor.is_conj()))
     )
 
 

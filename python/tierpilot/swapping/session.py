@@ -1,6 +1,7 @@
 """Saved tensors of PyTorch's autograd, by its hooks, in the hands of libtierpilot-swap."""
 
 import gc
+import operator
 import threading
 import traceback
 
@@ -20,7 +21,7 @@ from .places import Places, number_of
 from .recompute import Recomputed
 from .saved import LEAST_BYTES, Untouched, swappable, used_handle
 from .segments import Segments, place_of
-from .storages import as_usual, untyped
+from .storages import as_usual, inference, untyped
 from .telling import warn
 
 
@@ -132,7 +133,7 @@ class Swap(Book):
                 self._settle()
             if not self._told:
                 self._open(tensor)
-            if not self._device.takes(tensor):
+            if not self._takes(tensor):
                 self._warn_of(tensor)
                 return Untouched(tensor)
             handle = self._saved(tensor, tensor if base is None else base, maker, storage, size)
@@ -178,8 +179,9 @@ class Swap(Book):
         while not self._core.room(size, True) and self._reap():
             self._tell_memory()
 
-    @as_usual
     def _get(self, handle):
+        if inference():
+            return self._get_as_usual(handle)
         stored = handle.stored
         with self._lock:
             if self._forked:
@@ -198,6 +200,8 @@ class Swap(Book):
             if self._news.value & LEFT_NEWS:
                 self._reap()
         return tensor
+
+    _get_as_usual = as_usual(_get)
 
     def _bring(self, stored):
         if self._news.value & MEMORY_NEWS:
@@ -335,6 +339,7 @@ class Swap(Book):
         begun = core.Core(*self._settings, device=self._device.name)
         self._news = begun.news
         self._streams = self._device.stream is not None
+        self._takes = self._device.takes
         self._core = begun  # last, as an interrupt may come before
 
     def _open(self, tensor=None):
@@ -369,5 +374,4 @@ class Swap(Book):
         self._forked = True
 
 
-def _unpack(kept):
-    return kept.get()
+_unpack = operator.methodcaller("get")

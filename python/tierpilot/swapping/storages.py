@@ -19,12 +19,15 @@ def leave_memory(tensor):
     tensor.data = _nothing
 
 
+inference = torch.is_inference_mode_enabled
+
+
 def as_usual(function):
     """Makes no inference tensors, which no graph may have and no optimiser may change."""
 
     @functools.wraps(function)
     def called(*arguments, **named):
-        if not torch.is_inference_mode_enabled():
+        if not inference():
             return function(*arguments, **named)
         with torch.inference_mode(False):
             return function(*arguments, **named)

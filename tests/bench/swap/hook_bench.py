@@ -8,12 +8,14 @@ import contextlib
 import os
 import sys
 import time
+from statistics import median
 
 os.environ["TIERPILOT_SWAP_LIBRARY"] = sys.argv[2]
 sys.path.insert(0, sys.argv[1])
 
 import tierpilot  # noqa: E402
 import torch  # noqa: E402
+from torch.autograd.graph import saved_tensors_hooks  # noqa: E402
 
 TENSORS, ROUNDS = 300, 40
 torch.set_num_threads(1)
@@ -31,16 +33,26 @@ def seconds(around):
     return middle - begin, time.perf_counter() - middle
 
 
+class Idle(saved_tensors_hooks):
+    """Hooks that do nothing, to be entered again and again."""
+
+    def __init__(self):
+        super().__init__(lambda tensor: tensor, lambda tensor: tensor)
+
+
 def main():
-    swap = tierpilot.swap(1 << 40, "none", "memory=64MiB")
-    plain, hooked = [], []
+    ways = {"no hooks": contextlib.nullcontext(), "idle hooks": Idle(), "swap": tierpilot.swap(1 << 40, "none", "memory=64MiB")}
+    taken = {name: [] for name in ways}
     for _ in range(ROUNDS):  # in turn, as machines are busy
-        plain.append(seconds(contextlib.nullcontext()))
-        hooked.append(seconds(swap))
-    costs = [
-        (min(column) - min(other)) / TENSORS * 1e6 for column, other in zip(zip(*hooked), zip(*plain))
-    ]
-    print(f"SAVED us  BACK us\n{costs[0]:<8.1f}  {costs[1]:.1f}")
+        for name, way in ways.items():
+            taken[name].append(seconds(way))
+    least, middle = ({name: [of(column) for column in zip(*rows)] for name, rows in taken.items()} for of in (min, median))
+    print(f"{'a tensor, us (least)':<20}  {'saved':>12}  {'back':>12}")
+    for name in list(ways)[1:]:
+        costs = [
+            [(one - none) / TENSORS * 1e6 for one, none in zip(of[name], of["no hooks"])] for of in (middle, least)
+        ]
+        print(f"{name:<20}", *(f" {typical:5.1f} ({lowest:.1f})" for typical, lowest in zip(*costs)))
 
 
 if __name__ == "__main__":
