@@ -11,8 +11,9 @@ constexpr Position kSamples = 48;    // of a gap's positions, when its worth is 
 constexpr size_t kMostWalked = 400;  // operators of one recomputation that are looked at
 // After so many in all, where graphs are large and recomputations long, fewer of each.
 constexpr size_t kManyWalked = 1'000'000, kFewWalked = 24;
-constexpr double kLeastCost = 1;   // ns: what is free is still not taken for nothing
-constexpr double kCannot = 1e300;  // ns
+constexpr size_t kMostOffers = 80'000;  // in a hurry
+constexpr double kLeastCost = 1;        // ns: what is free is still not taken for nothing
+constexpr double kCannot = 1e300;       // ns
 // Of a copy without a time on the link, each way: the step waits for it.
 constexpr double kWaited = 2;
 constexpr double kAhead = 2;  // times the next one's ratio, to where an offer is worked out
@@ -68,10 +69,12 @@ Plan Cover::plan(const Plan& begun) {
     }
   }
   begin_with(begun);
-  // Where more are taken than there were they are pieces of a position or two, and what is
-  // recomputed for each takes longer than any other plan.
-  const size_t most = settings_.hurried ? gaps : kNone;
-  for (size_t taken = 0; taken < most && !queue_.empty() && !satisfied();) {
+  // Where many are taken they are pieces of a position or two, and what is recomputed for each
+  // takes longer than any other plan: covers that get through take a third at most.
+  const size_t most = settings_.hurried ? gaps / 2 + 1 : kNone;
+  const size_t most_offers = settings_.hurried ? kMostOffers : kNone;
+  for (size_t taken = 0;
+       taken < most && offers_ < most_offers && !queue_.empty() && !satisfied();) {
     const auto top = queue_.top();
     queue_.pop();
     auto* gap = find(top.storage, top.from + 1);
@@ -160,6 +163,7 @@ double Cover::cost(StorageId storage, const Gap& gap) {
 }
 
 Cover::Offer Cover::offer(StorageId storage, const Gap& gap, double stop) {
+  ++offers_;
   Offer best{.cost = kCannot, .ratio = kCannot, .way = {}};
   const auto consider = [&](double cost_ns, double worth, Way&& way) {
     const double cost = std::max(cost_ns, kLeastCost) * bias(storage);

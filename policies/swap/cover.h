@@ -45,6 +45,8 @@ class Cover {
   Plan plan(const Plan& begun = {});
   // The timetable with the uses of what the plan holds beyond the program's own.
   Timetable timetable() const;
+  // How often a gap was weighed: what planning took.
+  size_t offers() const { return offers_; }
 
  private:
   // Small, as they are many and moved often.
@@ -119,6 +121,7 @@ class Cover {
   };
   std::vector<Need> walk_;
   size_t walked_ = 0;  // operators, by all walks
+  size_t offers_ = 0;
   std::vector<StorageId> ancestors_, dead_;
   std::vector<std::vector<Position>> held_;  // by storage: later uses than the program's own
   std::vector<Position> last_use_;           // those included

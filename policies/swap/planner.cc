@@ -30,7 +30,8 @@ constexpr int64_t kMostQuickLooks = 300'000;  // of one score, at candidates
 // Of an own slow one, in steps of thousands of tensors; rivals' scores are tried to their ends.
 constexpr int64_t kMostOwnLooks = 1'000'000;
 constexpr size_t kMostQuickCapuchinLooks = 1'000'000;
-constexpr size_t kMostQuickHold = 3'000;  // and so do covers that hold
+constexpr size_t kMostQuickHold = 3'000;     // and so do covers that hold, and further prices
+constexpr size_t kMostQuickOffers = 50'000;  // of covers, before there is no further one
 constexpr int kSlowScore = 20;  // further trials that one takes which sums up what is evicted
 
 struct Knobs {
@@ -53,11 +54,14 @@ class Search {
 
   Planned run() {
     const bool quick = settings_.work == kQuickWork, link = settings_.limits.link.exists();
+    const bool possible = !impossible(graph_, settings_.limits);
     if (quick && settings_.limits.recompute) {
       try_cover({}, {});
-      if (link) sweep_link({0.3, 1.0}, true);
-      if (graph_.operators.size() <= kMostQuickHold && !impossible(graph_, settings_.limits))
-        sweep_holding();
+      if (link && offers_ < kMostQuickOffers) sweep_link({0.3}, true);
+      if (graph_.operators.size() <= kMostQuickHold) {
+        if (link) sweep_link({1.0}, true);
+        if (possible) sweep_holding();
+      }
     } else {
       sweep();
     }
@@ -73,7 +77,7 @@ class Search {
         try_link(Tried(trials_.best()), {0.1, 0.3, 1.0});
       if (quick && graph_.operators.size() <= PeakSearch::kMostQuickOperators)
         peaks_.sweep_quickly();
-      if (quick && !trials_.best().outcome.done) try_slow_scores();
+      if (quick && possible && !trials_.best().outcome.done) try_slow_scores();
     }
     if (!quick) {
       vary(kFirstShare);
@@ -131,6 +135,7 @@ class Search {
                  .tie = settings_.work == kQuickWork ? kQuickTie : 1.0001,
                  .bias = bias});
     const auto plan = cover.plan();
+    offers_ += cover.offers();
     if (!trials_.mend(plan, knobs.hold ? cover.timetable() : timetable_, "cover")) return false;
     knobs_ = knobs;
     return true;
@@ -356,6 +361,7 @@ class Search {
   Trials trials_;
   PeakSearch peaks_;
   Knobs knobs_;
+  size_t offers_ = 0;  // of all covers
   std::vector<float> bias_;
   NamedScore score_ = own_scores().front();  // the best of them
   std::vector<float> score_bias_;

@@ -62,9 +62,8 @@ void LinkWay::release(const std::vector<Span>& spans) {
   }
 }
 
-// The operator that runs then; the end of the step is a position too.
-Position LinkCalendar::position_at(int64_t ns) const {
-  Position low = 0, high = timetable_.end();
+// The operator that runs then, of `low` to `high`; the end of the step is a position too.
+Position LinkCalendar::position_at(int64_t ns, Position low, Position high) const {
   while (low < high) {
     const Position middle = low + (high - low + 1) / 2;
     if (timetable_.start_ns(middle) <= ns)
@@ -79,12 +78,13 @@ std::optional<RoundTrip> LinkCalendar::find(Position from, Position to, int64_t 
   const auto copy_ns = link_.copy_ns(bytes);
   const auto from_ns = timetable_.start_ns(from + 1);
   const auto until_ns = timetable_.start_ns(to) - link_.latency_ns;
+  if (from_ns + link_.latency_ns > until_ns - 2 * copy_ns) return std::nullopt;
   RoundTrip trip{.out = out_.earliest(from_ns, copy_ns), .back = back_.latest(until_ns, copy_ns)};
   const auto out_ns = (trip.out.empty() ? from_ns : trip.out.back().end_ns) + link_.latency_ns;
   const auto back_ns = trip.back.empty() ? until_ns : trip.back.front().begin_ns;
   if (out_ns > back_ns) return std::nullopt;
-  trip.away_from = position_at(out_ns) + 1;
-  trip.back_at = position_at(back_ns);
+  trip.away_from = position_at(out_ns, from + 1, to) + 1;
+  trip.back_at = position_at(back_ns, from + 1, to);
   return trip.away_from < trip.back_at ? std::optional(std::move(trip)) : std::nullopt;
 }
 

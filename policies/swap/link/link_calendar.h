@@ -49,7 +49,7 @@ class LinkCalendar {
   void release(const RoundTrip& trip);
 
  private:
-  Position position_at(int64_t ns) const;
+  Position position_at(int64_t ns, Position low, Position high) const;
 
   const Timetable& timetable_;
   Link link_;
