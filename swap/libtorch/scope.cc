@@ -65,6 +65,9 @@ std::string given_budget() {
       "TIERPILOT_SWAP_BUDGET, which a task with --memory and --swap-room has");
 }
 
+// The least tensor that may leave has so many: whoever says less means another unit.
+constexpr int64_t kLeastSaid = 64 << 10;
+
 int64_t budget_of(const ScopeSettings& settings) {
   if (settings.budget.empty()) return kGiven;
   const auto bytes = tierpilot_swap_bytes(settings.budget.c_str());
@@ -72,6 +75,9 @@ int64_t budget_of(const ScopeSettings& settings) {
     throw std::invalid_argument("tierpilot::swap: the budget '" + settings.budget +
                                 "' is no size, such as '4GiB'");
   if (bytes == 0) throw std::invalid_argument("tierpilot::swap: the budget has to be above 0");
+  if (bytes < kLeastSaid)
+    throw std::invalid_argument("tierpilot::swap: the budget '" + settings.budget +
+                                "' holds no tensor: say a unit, as in '4GiB'");
   return bytes;
 }
 

@@ -164,8 +164,13 @@ CLI::App* add_run(CLI::App& app, Options& options) {
       ->check([](const std::string& text) {
         const auto bytes = parse_bytes(text);
         if (!bytes) return bytes.error().message;
-        const bool possible = *bytes > 0 && *bytes <= uint64_t{swap::kMaxBytes};
-        return possible ? std::string() : "the budget has to be above 0 and at most 1024TiB";
+        if (*bytes == 0 || *bytes > uint64_t{swap::kMaxBytes})
+          return std::string("the budget has to be above 0 and at most 1024TiB");
+        // The least tensor that may leave has so many: whoever says less means another unit.
+        return *bytes < 64 << 10
+                   ? fmt::format("a budget of {} bytes holds no tensor: say a unit, as 4GiB",
+                                 *bytes)
+                   : "";
       });
   std::vector<std::string> names;
   for (const auto& rule : swap::choice_rules()) names.emplace_back(rule.name);

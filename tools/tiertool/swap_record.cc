@@ -62,14 +62,20 @@ void tell_recorder(const RecordCommand& command, const fs::path& boot, const fs:
   unsetenv("TIERPILOT_SWAP_BUDGET");
 }
 
-// Its exit code; 128 and more: a signal.
-Result<int> run(const RecordCommand& command) {
+// Its exit code; 128 and more: a signal. Where what is printed here is JSON, what the program
+// prints is beside it.
+Result<int> run(const RecordCommand& command, bool json) {
   std::vector<char*> arguments;
   for (const auto& word : command.command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (json) posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
   pid_t child = 0;
-  if (const int error =
-          posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ))
+  const int error =
+      posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error)
     return fail(ErrorCode::kNotFound,
                 fmt::format("'{}' cannot be started: {}", arguments[0], std::strerror(error)));
   // Ctrl-C is for the program: what it has recorded by then is a step.
@@ -112,7 +118,7 @@ int record(const Context& context, const RecordCommand& command) {
   const auto& log = *place;
   const fs::path recorded = fmt::format("{}.{}.recording", log.native(), getpid());
   tell_recorder(command, *boot, recorded);
-  const auto code = run(command);
+  const auto code = run(command, context.output.json);
   if (!code) return print_error(context.output, code.error());
   const auto placed = put_in_place(recorded, log, command, *code);
   if (!placed) {

@@ -14,6 +14,7 @@ CONVOLUTION_INPUT, STATE, UNFINISHED = 1, 2, 4
 LEFT_NEWS, AHEAD_NEWS, MEMORY_NEWS, STATES_NEWS = 1, 2, 4, 8
 GIVEN = 0  # a budget: this process's part of that in TIERPILOT_SWAP_BUDGET
 _MOST_IDS = 64
+_LEAST_SAID = 64 << 10  # the least tensor that may leave; whoever says less means another unit
 
 
 class _Settings(ctypes.Structure):
@@ -86,6 +87,8 @@ def budget_bytes(budget, name="budget"):
         budget = -1 if "\0" in budget else _library()[0].tierpilot_swap_bytes(budget.encode(errors="replace"))
         if budget < 0:
             raise ValueError(f"tierpilot.swap: {name} {said!r}: a budget is a size, such as '4GiB'")
+        if 0 < budget < _LEAST_SAID:
+            raise ValueError(f"tierpilot.swap: {name} {said!r}: a budget of {budget} bytes holds no tensor: say a unit, such as '4GiB'")
     elif isinstance(budget, float) and budget.is_integer():
         budget = int(budget)
     elif isinstance(budget, float):

@@ -183,6 +183,7 @@ class Budgets(Case):
             ({"budget": -5}, ValueError, "budget -5.*above 0"),
             ({"budget": 0.0}, ValueError, "budget 0.0.*above 0"),
             ({"budget": "0"}, ValueError, "budget '0'.*above 0"),
+            ({"budget": "4"}, ValueError, "budget '4'.*4 bytes holds no tensor: say a unit"),
             ({"budget": 1 << 63}, ValueError, "budget 9223372036854775808.*below 8 EiB"),
             ({"budget": (1 << 64) + (1 << 30)}, ValueError, "budget 18446744074783293440.*below 8 EiB"),
             ({"budget": "4GiB\0x"}, ValueError, r"budget '4GiB\\x00x'.*a budget is a size"),
@@ -208,7 +209,7 @@ class Budgets(Case):
             self.assertIs(tierpilot.swap(budget, tiers="memory=64MiB", device=torch.device("cpu")), one)
 
     def test_a_wrong_budget_of_a_task_is_named(self):
-        for budget in ("much", "0", "-1", "nan", "1.5.2", "99999999999999999999"):
+        for budget in ("much", "0", "4", "-1", "nan", "1.5.2", "99999999999999999999"):
             with unittest.mock.patch.dict(os.environ, TIERPILOT_SWAP_BUDGET=budget):
                 with self.subTest(budget=budget), self.assertRaisesRegex(ValueError, "TIERPILOT_SWAP_BUDGET '.*a budget"):
                     tierpilot.swap()
@@ -383,7 +384,7 @@ thread.join()
         self.assertGreater(said["copies_in"], 4)
 
     def test_wrong_arguments_start_nothing(self):
-        for budget in ("much", "0", "-1", "0GiB", "9999TiB"):
+        for budget in ("much", "0", "4", "-1", "0GiB", "9999TiB"):
             for before in ({"TIERPILOT_SWAP_BUDGET": budget}, {}):
                 said = () if before else ("--budget", budget)
                 ended = self.run_it(PROGRAM, "run", *said, "--", **before)

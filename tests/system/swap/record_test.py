@@ -57,7 +57,10 @@ class Record(unittest.TestCase):
         alone = run(sys.executable, "-c", PROGRAM).stdout
         watched = self.record(PROGRAM)
         self.assertEqual(watched.returncode, 0, watched.stderr)
-        self.assertTrue(watched.stdout.startswith(alone), watched.stdout)
+        self.assertTrue(watched.stderr.startswith(alone), watched.stderr)
+        self.assertEqual(json.loads(watched.stdout)["exit_code"], 0)
+        beside = run(TIERTOOL, "swap", "record", "--log", self.log, "--", sys.executable, "-c", PROGRAM)
+        self.assertTrue(beside.stdout.startswith(alone), beside.stdout)
 
     def test_what_a_step_does_not_use_goes_on_as_it_would(self):
         program = PROGRAM.replace(
@@ -69,12 +72,12 @@ class Record(unittest.TestCase):
         ).replace("optimizer.zero_grad()", "optimizer.zero_grad(set_to_none=False)") + "print(unused.tolist())\n"
         watched = self.record(program)
         self.assertEqual(watched.returncode, 0, watched.stderr)
-        self.assertTrue(watched.stdout.startswith(run(sys.executable, "-c", program).stdout), watched.stdout)
+        self.assertTrue(watched.stderr.startswith(run(sys.executable, "-c", program).stdout), watched.stderr)
 
     def test_a_forward_and_a_backward_pass_are_in_it_with_their_bytes(self):
         ended = self.record(PROGRAM)
         self.assertEqual(ended.returncode, 0, ended.stderr)
-        told = json.loads(ended.stdout[ended.stdout.index("{"):])
+        told = json.loads(ended.stdout)
         lines = self.lines()
         calls = [line for line in lines if line["INSTRUCTION"] == "CALL"]
         middle = lines.index({"INSTRUCTION": "ANNOTATE", "ANNOTATION": "BACKWARD"})
@@ -145,7 +148,7 @@ class Record(unittest.TestCase):
         ended = self.record("print('it ran')")
         self.assertNotEqual(ended.returncode, 0)
         self.assertIn("/no/such/folder", ended.stderr)
-        self.assertNotIn("it ran", ended.stdout)
+        self.assertNotIn("it ran", ended.stdout + ended.stderr)
 
     def test_an_older_log_is_there_until_the_program_has_ended(self):
         with open(self.log, "w", encoding="utf-8") as file:
@@ -153,7 +156,7 @@ class Record(unittest.TestCase):
         looks = f"print(open({self.log!r}).read(), flush=True)\n"
         ended = self.record(looks + PROGRAM + looks)
         self.assertEqual(ended.returncode, 0, ended.stderr)
-        self.assertEqual(ended.stdout.count("of an earlier run"), 2)
+        self.assertEqual(ended.stderr.count("of an earlier run"), 2)
         self.assertIn("INSTRUCTION", self.lines()[0])
         self.assertEqual(os.listdir(os.path.dirname(self.log)), ["step.dtr"])
 
@@ -175,7 +178,7 @@ class Record(unittest.TestCase):
             ended = self.record("print('it ran')")
             self.assertNotEqual(ended.returncode, 0)
             self.assertIn("no plain file", ended.stderr)
-            self.assertNotIn("it ran", ended.stdout)
+            self.assertNotIn("it ran", ended.stdout + ended.stderr)
         self.assertEqual(sorted(os.listdir(folder)), ["empty", "fifo", "link"])
 
     def test_a_link_is_followed(self):

@@ -205,6 +205,7 @@ TEST_F(ChangesTest, WrongSettingsSayWhatIsWrongAndChangeNothing) {
       {{.budget = "fast"}, "the budget 'fast' is no size"},
       {{.budget = ""}, "Scope({.budget = \"4GiB\"}), or set TIERPILOT_SWAP_BUDGET"},
       {{.budget = "0"}, "above 0"},
+      {{.budget = "4"}, "the budget '4' holds no tensor: say a unit, as in '4GiB'"},
       {{.budget = kRoom, .policy = "magic"}, "policy 'magic' is not known; there are swap"},
       {{.budget = kRoom, .policy = "vdnn"}, "policy 'vdnn' needs to know the model's layers"},
       {{.budget = kRoom, .tiers = "dir:/nonexistent=1GiB"}, "No such file"},
