@@ -170,6 +170,31 @@ TEST(Judge, SeesAnEndThatBecomesAnotherOneAndARunAfterIt) {
   EXPECT_EQ(other.verdict()->invariant, "ran-again");
 }
 
+TEST(Judge, SeesATaskThatBeginsBeforeThoseItStandsBehind) {
+  for (const bool gang : {false, true})
+    for (const bool well : {false, true}) {
+      Judge judge({});
+      TaskSpec first;
+      first.name = "first";
+      first.argv = {"work", "1", "0"};
+      if (gang) first.gang.ranks = 2;
+      auto second = first;
+      second.name = "second";
+      second.gang = {};
+      second.after = {"first"};
+      judge.acknowledged({.first_task = 1, .task_count = 2}, {first, second});
+      for (uint64_t rank = 0; rank < (gang ? 2 : 1); ++rank) {
+        const dst::Run run{gang ? 11 + rank : 1, 1, static_cast<int>(rank)};
+        judge.processes().began(run, 0, gang ? 1 : 0);
+        judge.processes().ended(run, well || (gang && rank == 0));
+      }
+      EXPECT_FALSE(judge.verdict());
+      judge.processes().began({2, 1, 0}, 0);
+      EXPECT_EQ(judge.verdict().has_value(), !well);
+      if (!well) EXPECT_EQ(judge.verdict()->invariant, "too-soon");
+    }
+}
+
 TEST(Judge, SeesALostWrite) {
   Judge judge({});
   const Digest first = judge.contents().made("d", 1);

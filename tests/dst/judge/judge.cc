@@ -164,6 +164,23 @@ void Judge::acknowledged(const SubmitReceipt& receipt, const std::vector<TaskSpe
     const auto [at, fresh] = tasks_.emplace(receipt.first_task + i, specs[i]);
     if (!fresh && at->second.name != specs[i].name)
       violated("lost-submit", fmt::format("task {} answers two requests", at->first));
+    for (size_t before = 0; before < i; ++before)
+      if (std::ranges::count(specs[i].after, specs[before].name) > 0)
+        parents_[at->first].push_back(receipt.first_task + before);
+  }
+}
+
+void Judge::check_order(uint64_t task) {
+  const auto parents = parents_.find(task);
+  if (parents == parents_.end()) return;
+  for (const auto parent : parents->second) {
+    const auto& spec = tasks_.at(parent);
+    const bool well = spec.is_gang() ? processes_.has_gang_ended_well(parent, spec.gang.ranks)
+                                     : processes_.has_ended_well(parent);
+    if (!well)
+      violated("too-soon", fmt::format("task {} begins, and task {}, behind which it stands, has "
+                                       "come to no good end yet",
+                                       task, parent));
   }
 }
 

@@ -20,7 +20,7 @@ namespace tierpilot::dst {
 
 // lost-submit, overlap, half-gang, lost-version, few-copies, lone-write, two-values, lost-write,
 // came-back, node-fault, skew, stuck, unbounded, crash, ran-again, undone-end, lost-fault,
-// fault-twice.
+// fault-twice, too-soon.
 const std::vector<std::string>& invariant_names();
 
 struct Violation {
@@ -31,7 +31,9 @@ struct Violation {
 class Judge {
  public:
   // Only these invariants are held; empty: all.
-  explicit Judge(std::set<std::string> held) : held_(std::move(held)) {}
+  explicit Judge(std::set<std::string> held) : held_(std::move(held)) {
+    processes_.on_began = [this](uint64_t task) { check_order(task); };
+  }
 
   std::function<void(const std::string&)> on_tell;  // what happens, for people
   // Clients were told that it is there, for the first time.
@@ -94,6 +96,8 @@ class Judge {
   void tell(fmt::format_string<Args...> text, Args&&... args) const {
     if (on_tell) on_tell(fmt::format(text, std::forward<Args>(args)...));
   }
+  // Those that it stands behind came to a good end before it began.
+  void check_order(uint64_t task);
   void publish(const std::string& dataset, uint64_t version, Digest content, const std::string& by);
 
   std::set<std::string> held_;
@@ -117,8 +121,9 @@ class Judge {
     bool lost = false;  // by damage
   };
   std::map<std::string, Known> datasets_;
-  std::set<std::string> removed_;       // once, whatever has the name now
-  std::map<uint64_t, TaskSpec> tasks_;  // acknowledged
+  std::set<std::string> removed_;                      // once, whatever has the name now
+  std::map<uint64_t, TaskSpec> tasks_;                 // acknowledged
+  std::map<uint64_t, std::vector<uint64_t>> parents_;  // of those of them that stand behind others
   std::set<uint64_t> cancelled_;
   std::map<uint64_t, TaskState> ends_;
   std::map<std::pair<std::string, std::string>, bool> unit_faults_;

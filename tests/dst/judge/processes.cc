@@ -37,8 +37,20 @@ void Processes::look_whether_again(const Run& run, int64_t now_ns) {
                                      static_cast<double>(now_ns - at_ns) / 1e9, before.node + 1));
 }
 
+bool Processes::has_ended_well(uint64_t task) const {
+  const auto first = ended_well_.lower_bound({task, 0});
+  return first != ended_well_.end() && first->first == task;
+}
+
+bool Processes::has_gang_ended_well(uint64_t gang, uint32_t ranks) const {
+  for (auto at = well_.lower_bound({gang, 0}); at != well_.end() && at->first.first == gang; ++at)
+    if (at->second.size() >= ranks) return true;
+  return false;
+}
+
 void Processes::began(const Run& run, int64_t now_ns, uint64_t gang) {
   tell_(fmt::format("task {} attempt {} runs on n{}", run.task, run.attempt, run.node + 1));
+  on_began(gang != 0 ? gang : run.task);
   for (const auto& other : by_task_[run.task]) meet(run, other, "overlap", now_ns);
   by_task_[run.task].insert(run);
   if (is_sure(run.node, now_ns) && (is_told(run.task) || (gang != 0 && is_told(gang))))

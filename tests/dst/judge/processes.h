@@ -38,10 +38,15 @@ class Processes {
   };
   // Whether somebody was told that the task, or gang, has ended.
   std::function<bool(uint64_t task)> is_told = [](uint64_t) { return false; };
+  // A process of the task began, or of a rank of that gang.
+  std::function<void(uint64_t task)> on_began = [](uint64_t) {};
   // Whether that attempt came to its end by itself, with exit code 0, on any node.
   bool has_ended_well(uint64_t task, uint32_t attempt) const {
     return ended_well_.contains({task, attempt});
   }
+  // Whether any attempt of it did; of a gang that many ranks of one.
+  bool has_ended_well(uint64_t task) const;
+  bool has_gang_ended_well(uint64_t gang, uint32_t ranks) const;
   // Until then the node may not have noticed that its machine was paused.
   void unsure(int node, int64_t until_ns) { unsure_until_ns_[node] = until_ns; }
   // At every step: what one may excuse for a moment must not last.
