@@ -82,9 +82,10 @@ void Client::submit(uint64_t number, std::vector<TaskSpec> tasks) {
   const auto request = fmt::format("submit {}", number);
   ask(
       request,
-      [this, request, tasks = std::move(tasks)](Core& core, Answer answer) {
+      [this, request, tasks = std::move(tasks), before = at_.judge.seen()](Core& core,
+                                                                           Answer answer) {
         core.intake.submit({"tester", request}, tasks, [=, this](Result<SubmitReceipt> receipt) {
-          told(request, tasks, receipt);
+          told(request, tasks, before, receipt);
           const bool refused = !receipt && (receipt.error().code == ErrorCode::kInvalid ||
                                             receipt.error().code == ErrorCode::kNotFound);
           answer(receipt || refused);
@@ -94,6 +95,7 @@ void Client::submit(uint64_t number, std::vector<TaskSpec> tasks) {
 }
 
 void Client::told(const std::string& request, const std::vector<TaskSpec>& tasks,
+                  const std::map<std::string, Judge::Seen>& before,
                   const Result<SubmitReceipt>& receipt) {
   if (!receipt) {
     if (receipts_.contains(request) || receipt.error().code == ErrorCode::kConflict)
@@ -101,12 +103,12 @@ void Client::told(const std::string& request, const std::vector<TaskSpec>& tasks
                                                     request, receipt.error().message));
     return;
   }
-  const auto [before, fresh] = receipts_.emplace(request, *receipt);
-  if (!fresh && before->second.first_task != receipt->first_task)
+  const auto [first, fresh] = receipts_.emplace(request, *receipt);
+  if (!fresh && first->second.first_task != receipt->first_task)
     at_.judge.violated("lost-submit",
                        fmt::format("request '{}' was answered with task {}, and now with {}",
-                                   request, before->second.first_task, receipt->first_task));
-  if (fresh) at_.judge.acknowledged(*receipt, tasks);
+                                   request, first->second.first_task, receipt->first_task));
+  if (fresh) at_.judge.acknowledged(*receipt, tasks, before);
   for (uint64_t i = 0; i < receipt->task_count; ++i)
     at_.coordinator.look_at(receipt->first_task + i);
 }

@@ -50,7 +50,7 @@ class Client {
   void ask(const std::string& request, std::function<void(Core&, Answer)> call, bool gives_up);
   void send(const std::string& request, const std::function<void(Core&, Answer)>& call, int left);
   void told(const std::string& request, const std::vector<TaskSpec>& tasks,
-            const Result<SubmitReceipt>& receipt);
+            const std::map<std::string, Judge::Seen>& before, const Result<SubmitReceipt>& receipt);
   void note_gone(const std::string& dataset);
 
   Surroundings at_;

@@ -195,6 +195,26 @@ TEST(Judge, SeesATaskThatBeginsBeforeThoseItStandsBehind) {
     }
 }
 
+TEST(Judge, SeesAReaderThatIsGivenLessThanWhoSubmittedItKnewOf) {
+  Judge judge({});
+  TaskSpec reader;
+  reader.name = "reader";
+  reader.argv = {"work", "1", "0"};
+  reader.datasets = {{"d", false}};
+  const Digest first = judge.contents().made("d", 1), second = judge.contents().made("d", 2);
+  judge.dataset_added("d", 1, first);
+  const auto before = judge.seen();
+  judge.acknowledged({.first_task = 1, .task_count = 1}, {reader}, before);
+  judge.dataset_added("d", 2, second);
+  judge.acknowledged({.first_task = 2, .task_count = 1}, {reader}, judge.seen());
+  judge.read({1, 1, 0}, "d", 1, first);
+  judge.read({2, 1, 0}, "d", 2, second);
+  EXPECT_FALSE(judge.verdict());
+  judge.read({2, 1, 0}, "d", 1, first);
+  ASSERT_TRUE(judge.verdict());
+  EXPECT_EQ(judge.verdict()->invariant, "stale-read");
+}
+
 TEST(Judge, SeesALostWrite) {
   Judge judge({});
   const Digest first = judge.contents().made("d", 1);

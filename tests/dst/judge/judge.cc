@@ -45,6 +45,7 @@ void Judge::read(const Run& run, const std::string& dataset, uint64_t version, D
   // Nobody hears of it any more, and the dataset is another one by now.
   const bool over = has_ended(run.task) || has_ended(processes_.gang_of(run.task));
   if (over && removed_.contains(dataset)) return;
+  check_fresh(run, dataset, version);
   const Digest expected = published(dataset, version);
   if (expected != 0 && expected != content)
     violated("two-values",
@@ -71,10 +72,33 @@ void Judge::dataset_added(const std::string& dataset, uint64_t version, Digest c
   if (const auto known = datasets_.find(dataset); known != datasets_.end() &&
                                                   (known->second.removing || known->second.lost) &&
                                                   published(dataset, version) != content) {
-    datasets_.erase(known);
-    removed_.insert(dataset);
+    was_removed(dataset);
   }
   publish(dataset, version, content, "a client");
+}
+
+void Judge::was_removed(const std::string& dataset) {
+  datasets_.erase(dataset);
+  ++removed_[dataset];
+}
+
+int Judge::removals(const std::string& dataset) const {
+  const auto found = removed_.find(dataset);
+  return found == removed_.end() ? 0 : found->second;
+}
+
+void Judge::check_fresh(const Run& run, const std::string& dataset, uint64_t version) {
+  const auto gang = processes_.gang_of(run.task);
+  const auto before = seen_.find(gang != 0 ? gang : run.task);
+  const auto known = datasets_.find(dataset);
+  if (before == seen_.end() || known == datasets_.end()) return;
+  const auto seen = before->second.find(dataset);
+  if (seen == before->second.end() || removals(dataset) != seen->second.removals) return;
+  if (known->second.removing || known->second.lost || version >= seen->second.version) return;
+  violated("stale-read",
+           fmt::format("task {} attempt {} is given version {} of {}, and before it was submitted "
+                       "version {} was published",
+                       run.task, run.attempt, version, dataset, seen->second.version));
 }
 
 void Judge::removal_began(const std::string& dataset) {
@@ -84,8 +108,7 @@ void Judge::removal_began(const std::string& dataset) {
 void Judge::removal_ended(const std::string& dataset, bool removed) {
   tell("the removal of {} is answered: {}", dataset, removed ? "it is gone" : "refused");
   if (removed) {
-    datasets_.erase(dataset);
-    removed_.insert(dataset);
+    was_removed(dataset);
   } else if (auto known = datasets_.find(dataset); known != datasets_.end())
     known->second.removing = false;
 }
@@ -158,15 +181,23 @@ bool may_have_failed(const Task& task) {
 
 }  // namespace
 
-void Judge::acknowledged(const SubmitReceipt& receipt, const std::vector<TaskSpec>& specs) {
+std::map<std::string, Judge::Seen> Judge::seen() const {
+  std::map<std::string, Seen> seen;
+  for (const auto& [name, value] : current()) seen[name] = {value.version, removals(name)};
+  return seen;
+}
+
+void Judge::acknowledged(const SubmitReceipt& receipt, const std::vector<TaskSpec>& specs,
+                         const std::map<std::string, Seen>& before) {
   for (size_t i = 0; i < specs.size(); ++i) {
     tell("task {} is acknowledged: {}", receipt.first_task + i, describe(specs[i]));
     const auto [at, fresh] = tasks_.emplace(receipt.first_task + i, specs[i]);
     if (!fresh && at->second.name != specs[i].name)
       violated("lost-submit", fmt::format("task {} answers two requests", at->first));
-    for (size_t before = 0; before < i; ++before)
-      if (std::ranges::count(specs[i].after, specs[before].name) > 0)
-        parents_[at->first].push_back(receipt.first_task + before);
+    seen_.emplace(at->first, before);
+    for (size_t parent = 0; parent < i; ++parent)
+      if (std::ranges::count(specs[i].after, specs[parent].name) > 0)
+        parents_[at->first].push_back(receipt.first_task + parent);
   }
 }
 

@@ -20,7 +20,7 @@ namespace tierpilot::dst {
 
 // lost-submit, overlap, half-gang, lost-version, few-copies, lone-write, two-values, lost-write,
 // came-back, node-fault, skew, stuck, unbounded, crash, ran-again, undone-end, lost-fault,
-// fault-twice, too-soon.
+// fault-twice, too-soon, stale-read.
 const std::vector<std::string>& invariant_names();
 
 struct Violation {
@@ -83,8 +83,17 @@ class Judge {
     return unit_faults_;
   }
 
-  // Tasks. Nothing of the content counts here but the expected exit code.
-  void acknowledged(const SubmitReceipt& receipt, const std::vector<TaskSpec>& specs);
+  // What clients know of datasets at a moment: who submits then reads nothing older.
+  struct Seen {
+    uint64_t version = 0;
+    int removals = 0;  // before
+  };
+  std::map<std::string, Seen> seen() const;
+
+  // Tasks. Nothing of the content counts here but the expected exit code. `before`: what was seen
+  // before they were submitted.
+  void acknowledged(const SubmitReceipt& receipt, const std::vector<TaskSpec>& specs,
+                    const std::map<std::string, Seen>& before = {});
   void cancel_asked(uint64_t task) { cancelled_.insert(task); }
   // Users are told so.
   void ended(const Task& task);
@@ -96,6 +105,10 @@ class Judge {
   void tell(fmt::format_string<Args...> text, Args&&... args) const {
     if (on_tell) on_tell(fmt::format(text, std::forward<Args>(args)...));
   }
+  void was_removed(const std::string& dataset);
+  int removals(const std::string& dataset) const;
+  // Whoever submitted it knew of a newer one by then.
+  void check_fresh(const Run& run, const std::string& dataset, uint64_t version);
   // Those that it stands behind came to a good end before it began.
   void check_order(uint64_t task);
   void publish(const std::string& dataset, uint64_t version, Digest content, const std::string& by);
@@ -121,9 +134,10 @@ class Judge {
     bool lost = false;  // by damage
   };
   std::map<std::string, Known> datasets_;
-  std::set<std::string> removed_;                      // once, whatever has the name now
+  std::map<std::string, int> removed_;                 // how often, whatever has the name now
   std::map<uint64_t, TaskSpec> tasks_;                 // acknowledged
   std::map<uint64_t, std::vector<uint64_t>> parents_;  // of those of them that stand behind others
+  std::map<uint64_t, std::map<std::string, Seen>> seen_;  // before each task was submitted
   std::set<uint64_t> cancelled_;
   std::map<uint64_t, TaskState> ends_;
   std::map<std::pair<std::string, std::string>, bool> unit_faults_;
