@@ -101,6 +101,25 @@ TEST(Network, LosesWhatIsOnItsWayAndIsHeldByItsConnection) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
+TEST(Network, AResetLosesWhatIsOnItsWayAndBothEndsHearOfIt) {
+  dst::Loop loop;
+  dst::Network network(loop, 1);
+  const auto life = std::make_shared<dst::Life>();
+  const auto connection = network.connect(0, life, life), other = network.connect(1, life, life);
+  int came = 0, closed = 0, of_others = 0;
+  connection->on_closed_at_coordinator = connection->on_closed_at_node = [&] { ++closed; };
+  other->on_closed_at_coordinator = other->on_closed_at_node = [&] { ++of_others; };
+  connection->send(dst::Way::kUp, [&] { ++came; });
+  network.reset(0);
+  connection->send(dst::Way::kDown, [&] { ++came; });
+  other->send(dst::Way::kUp, [&] { ++of_others; });
+  while (loop.step(dst::kSecond)) {
+  }
+  EXPECT_EQ(came, 0);
+  EXPECT_EQ(closed, 2);
+  EXPECT_EQ(of_others, 1) << "it goes on";
+}
+
 TEST(Judge, SeesAnOverlap) {
   Judge judge({});
   judge.processes().began({1, 1, 0}, 0);

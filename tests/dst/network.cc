@@ -15,6 +15,12 @@ void Network::cut(int node, Way way, int64_t until_ns) {
   until = std::max(until, until_ns);
 }
 
+void Network::reset(int node) {
+  const auto connections = connections_;
+  for (const auto& connection : connections)
+    if (const auto left = connection.lock(); left && left->node() == node) left->reset();
+}
+
 bool Network::reaches(int a, int b) const {
   for (const int node : {a, b})
     for (const Way way : {Way::kUp, Way::kDown})
@@ -41,7 +47,18 @@ void Connection::forget() {
   on_closed_at_coordinator = on_closed_at_node = nullptr;
 }
 
+void Connection::reset() {
+  if (std::exchange(reset_, true)) return;
+  for (const Way receiver : {Way::kUp, Way::kDown}) {
+    queued_[at(receiver)].clear();
+    network_.loop().after(
+        network_.delay_ns(), lives_[at(receiver)],
+        [self = shared_from_this(), receiver] { self->closed_by_peer(receiver); });
+  }
+}
+
 void Connection::send(Way way, std::function<void()> message) {
+  if (reset_) return;
   queued_[at(way)].push_back(std::move(message));
   if (!std::exchange(pumping_[at(way)], true)) pump(way);
 }
@@ -52,6 +69,10 @@ void Connection::pump(Way way) {
     auto& network = self->network_;
     if (network.is_cut(self->node_, way)) return self->pump(way);
     auto& queue = self->queued_[at(way)];
+    if (queue.empty()) {  // it was reset
+      self->pumping_[at(way)] = false;
+      return;
+    }
     auto message = std::move(queue.front());
     queue.pop_front();
     network.loop().after(0, self->lives_[at(way)], [self, way, message = std::move(message)] {

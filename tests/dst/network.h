@@ -30,6 +30,8 @@ class Network {
   ConnectionPtr connect(int node, LifePtr node_life, LifePtr coordinator_life);
 
   void cut(int node, Way way, int64_t until_ns);
+  // What its connection has on its way either way is lost, and each end hears that it broke.
+  void reset(int node);
   void heal() { cut_until_ns_ = {}; }
   bool is_cut(int node, Way way) const { return loop_.now_ns() < cut_until_ns_[index(node, way)]; }
   // Data flows between two nodes.
@@ -60,6 +62,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // By the end that sends this way; the other end is told as soon as the network can. Without
   // `told`, as when a machine loses power, it finds out when it asks whether anybody is there.
   void close(Way way, bool told = true);
+  void reset();
+  int node() const { return node_; }
   bool open(Way receiver) const { return open_[at(receiver)]; }
   // Nobody hears of anything any more.
   void forget();
@@ -77,6 +81,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::array<bool, 2> open_{true, true};
   std::array<std::deque<std::function<void()>>, 2> queued_;
   std::array<bool, 2> pumping_{};
+  bool reset_ = false;
 };
 
 }  // namespace tierpilot::dst

@@ -136,6 +136,16 @@ void draw_unit_faults(uint64_t seed, Plan& plan) {
                     .number = static_cast<uint64_t>(random.between(0, 1))});
 }
 
+// Likewise.
+void draw_resets(uint64_t seed, Plan& plan) {
+  Random random(seed, "resets");
+  if (!random.chance(0.3)) return;
+  for (int64_t i = random.between(1, 8); i > 0; --i)
+    plan.push_back({.kind = Kind::kReset,
+                    .at_ns = random.between(kSecond, kBusyNs),
+                    .node = static_cast<int>(random.between(0, kNodes - 1))});
+}
+
 }  // namespace
 
 const char* kind_name(Kind kind) {
@@ -168,7 +178,8 @@ const char* kind_name(Kind kind) {
                                             "damage-disk",
                                             "lose-disk",
                                             "kill-at-end-of-task",
-                                            "fail-unit"};
+                                            "fail-unit",
+                                            "reset-connection"};
   return names[static_cast<int>(kind)];
 }
 
@@ -190,14 +201,14 @@ std::string describe(const Action& action) {
     text += " to " + program_of(static_cast<Version>(action.number)).label();
   const bool lasts = action.kind >= Kind::kKillCoordinator && action.kind != Kind::kStepWall &&
                      action.kind != Kind::kCheckDatasets && action.kind != Kind::kDamage &&
-                     action.kind != Kind::kFailUnit;
+                     action.kind != Kind::kFailUnit && action.kind != Kind::kReset;
   if (lasts) text += fmt::format(" for {:.3f} s", static_cast<double>(action.lasts_ns) / 1e9);
   return text;
 }
 
 const Kinds& optional_kinds() {
-  static const Kinds names{"stops",  "writes", "removes", "starts", "gangs",
-                           "pauses", "skew",   "damage",  "losses", "units"};
+  static const Kinds names{"stops", "writes", "removes", "starts", "gangs", "pauses",
+                           "skew",  "damage", "losses",  "units",  "resets"};
   return names;
 }
 
@@ -207,6 +218,7 @@ Plan make_plan(uint64_t seed, const Kinds& included) {
   draw_work(random, included, plan);
   draw_faults(random, included, plan);
   if (included.contains("units")) draw_unit_faults(seed, plan);
+  if (included.contains("resets")) draw_resets(seed, plan);
   std::stable_sort(plan.begin(), plan.end(),
                    [](const Action& a, const Action& b) { return a.at_ns < b.at_ns; });
   return plan;

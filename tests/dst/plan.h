@@ -42,8 +42,9 @@ enum class Kind {
   kLoseDisk,
   kKillAtEnd,
   kFailUnit,
+  kReset,
 };
-inline constexpr int kKinds = static_cast<int>(Kind::kFailUnit) + 1;
+inline constexpr int kKinds = static_cast<int>(Kind::kReset) + 1;
 const char* kind_name(Kind kind);
 
 struct Action {
@@ -70,6 +71,7 @@ std::string describe(const Action& action);
 //   damage   bytes on a node's disk change
 //   losses   a node comes back with an empty disk
 //   units    compute units fail
+//   resets   a node's connection breaks, with all that was on its way
 using Kinds = std::set<std::string>;
 const Kinds& optional_kinds();
 

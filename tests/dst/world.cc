@@ -154,6 +154,8 @@ void World::act_on_node(const Action& action) {
       return node.kill_at_end(action.lasts_ns);
     case Kind::kFailUnit:
       return node.fail_unit(action.number);
+    case Kind::kReset:
+      return network_.reset(action.node);
     default:
       return node.kill_in_commit(action.number, action.kind == Kind::kRebootInCommit,
                                  action.lasts_ns);
