@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "policies/sharing/card/onnx_later.h"
+
 namespace tierpilot::sharing {
 namespace {
 
@@ -59,6 +61,7 @@ BoundedSchemas::BoundedSchemas(const onnx::GraphProto& graph) : names_(names_in(
 const onnx::OpSchema* BoundedSchemas::GetSchema(const std::string& key, int most_version,
                                                 const std::string& domain) const {
   const auto* schema = onnx::OpSchemaRegistry::Instance()->GetSchema(key, most_version, domain);
+  if (!schema && domain.empty()) schema = later_schema(key);
   if (!schema) return nullptr;
   auto& bounded = bounded_[schema];
   if (bounded) return bounded.get();

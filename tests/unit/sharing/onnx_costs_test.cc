@@ -71,6 +71,47 @@ TEST(OnnxCosts, AttentionSeesThePastToo) {
   EXPECT_EQ(card_of(model).flops, 4 * 16 * 100);
 }
 
+TEST(OnnxCosts, OperatorsThatCameLaterHaveTheSizesOfTheirInputs) {
+  for (const std::string kind : {"Gelu", "Mish", "GroupNormalization"}) {
+    auto model = empty_model({{"x", {2, 8, 4, 4}}});
+    model.mutable_opset_import(0)->set_version(21);
+    auto& graph = *model.mutable_graph();
+    add_parameter(graph, "scale", {8});
+    add_parameter(graph, "bias", {8});
+    std::vector<std::string> inputs{"x"};
+    if (kind == "GroupNormalization") inputs.insert(inputs.end(), {"scale", "bias"});
+    add_node(graph, kind, inputs, "h");
+    add_node(graph, "Relu", {"h"}, "z");  // knows its size only if the one before does
+    const auto card = card_of(model);
+    EXPECT_FALSE(card.uncertain()) << kind;
+    EXPECT_EQ(card.operators.at("ReLU").flops, 2 * 8 * 4 * 4) << kind;
+  }
+}
+
+TEST(OnnxCosts, AnAttentionIsAsWideAsItsValuesForEachHeadOfTheQueries) {
+  struct Case {
+    std::vector<int64_t> query, value;
+    int64_t of_queries, of_values, elements;
+  };
+  for (const auto& [query, value, of_queries, of_values, elements] :
+       {Case{{2, 8, 6, 16}, {2, 8, 6, 24}, 0, 0, 2 * 8 * 6 * 24},
+        Case{{2, 6, 32}, {2, 6, 32}, 0, 0, 2 * 6 * 32},
+        Case{{2, 6, 32}, {2, 6, 8}, 8, 2, 2 * 6 * 32}}) {
+    auto model = empty_model({{"q", query}, {"k", value}, {"v", value}});
+    model.mutable_opset_import(0)->set_version(23);
+    auto& graph = *model.mutable_graph();
+    auto& node = add_node(graph, "Attention", {"q", "k", "v"}, "h");
+    if (of_queries > 0) {
+      attribute_of(node, "q_num_heads", onnx::AttributeProto::INT).set_i(of_queries);
+      attribute_of(node, "kv_num_heads", onnx::AttributeProto::INT).set_i(of_values);
+    }
+    add_node(graph, "Relu", {"h"}, "z");
+    const auto card = card_of(model);
+    EXPECT_FALSE(card.uncertain());
+    EXPECT_EQ(card.operators.at("ReLU").flops, elements);
+  }
+}
+
 TEST(OnnxCosts, ThatNeedASizeWhichNobodyTellsAreUncertain) {
   auto model = empty_model({{"q", {2, 4, 128, 64}}, {"k", {}}});
   model.mutable_graph()->mutable_input(1)->mutable_type()->mutable_tensor_type()->clear_shape();
