@@ -1,4 +1,5 @@
-// What nodes said of themselves, kept as it came to be shown, and the way to ask them directly.
+// What nodes said of themselves, kept to be shown as it came, but for reasons that are cut; and the
+// way to ask them directly.
 #pragma once
 
 #include <capnp/message.h>

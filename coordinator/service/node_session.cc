@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/text/utf8.h"
 #include "coordinator/service/wire.h"
 #include "rpc/error.h"
 
@@ -18,18 +17,12 @@ std::vector<uint32_t> read_units(wire::NodeEvent::Started::Reader started) {
   return units;
 }
 
-constexpr size_t kMostReasonBytes = 512;
-
-std::string short_text(capnp::Text::Reader from) {
-  return beginning(text(from), kMostReasonBytes);
-}
-
 std::map<std::string, std::string> read_unhealthy(wire::NodeStatus::Reader status) {
   constexpr size_t kMostUnits = 8192;
   std::map<std::string, std::string> reasons;
   for (const auto trouble : status.getUnhealthy())
     if (reasons.size() < kMostUnits)
-      reasons[short_text(trouble.getUnit())] = short_text(trouble.getReason());
+      reasons[short_reason(trouble.getUnit())] = short_reason(trouble.getReason());
   return reasons;
 }
 
@@ -52,7 +45,7 @@ kj::Promise<void> NodeSession::update(UpdateContext context) {
   const auto status = context.getParams().getStatus();
   node->fast_free_bytes = status.getFastFreeBytes();
   node->slow_free_bytes = status.getSlowFreeBytes();
-  core_.membership.says(*node, short_text(status.getTakesNone()));
+  core_.membership.says(*node, short_reason(status.getTakesNone()));
   core_.membership.says_unhealthy(*node, read_unhealthy(status));
   cards_.reported(ticket_.node, status);
 
@@ -141,8 +134,8 @@ void NodeSession::apply(wire::NodeEvent::Reader event, const std::shared_ptr<Pro
       ++progress->open;
       const auto fault = event.getUnitFault();
       core_.gangs.unit_failed(
-          ticket_.node + "/" + short_text(fault.getUnit()), short_text(fault.getKind()),
-          short_text(fault.getDetail()), told_as(node->facts, sequence),
+          ticket_.node + "/" + short_reason(fault.getUnit()), short_reason(fault.getKind()),
+          short_reason(fault.getDetail()), told_as(node->facts, sequence),
           [progress, sequence](const Status& status) { progress->finished(sequence, status); });
       break;
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/sysroot.h"
+#include "base/text/utf8.h"
 #include "coordinator/service/wire.h"
 #include "rpc/digest.h"
 #include "rpc/protocol.h"
@@ -16,7 +17,7 @@ constexpr double kMostPlausible = 1e6;
 Figure read_figure(wire::Measure::Reader in) {
   Figure figure;
   if (!in.isValue())
-    figure.unavailable = text(in.getUnavailable());
+    figure.unavailable = short_reason(in.getUnavailable());
   else if (std::isfinite(in.getValue()))
     figure.value = in.getValue();
   else
@@ -46,7 +47,27 @@ bool is_uuid(std::string_view uuid) {
   return !uuid.empty() && uuid.size() <= kMostBytes && uuid.find('/') == uuid.npos;
 }
 
+// As much as the datasets of a task that was taken can come to: see check_names_in(). What is too
+// long is no dataset's name, and judged as that.
+std::vector<DatasetVersion> read_written(capnp::List<wire::Replica>::Reader in) {
+  constexpr size_t kEach = 16, kMostBytes = 1 << 20, kMostNameBytes = 128;
+  std::vector<DatasetVersion> written;
+  size_t bytes = 0;
+  for (const auto replica : in) {
+    auto name = beginning(text(replica.getDataset()), kMostNameBytes);
+    bytes += name.size() + kEach;
+    if (bytes > kMostBytes) break;
+    written.push_back({std::move(name), replica.getVersion(), replica.getBytes(),
+                       read_digest(replica.getDigest())});
+  }
+  return written;
+}
+
 }  // namespace
+
+std::string short_reason(capnp::Text::Reader from) {
+  return beginning(text(from), kMostReasonBytes);
+}
 
 TaskExit read_exit(wire::Exit::Reader in) {
   TaskExit exit;
@@ -54,33 +75,31 @@ TaskExit read_exit(wire::Exit::Reader in) {
   // What a node may make the store keep for each task.
   constexpr size_t kMostText = 4096;
   constexpr unsigned kMostFigures = 64;
-  exit.reason = text(in.getReason()).substr(0, kMostText);
+  exit.reason = beginning(text(in.getReason()), kMostText);
   const auto how = parse_task_end(text(in.getHow()));
   exit.how = how.value_or(TaskEnd::kUnknown);
   if (!how)
     exit.reason = fmt::format("it ended as '{}', which this coordinator does not know: {}",
-                              text(in.getHow()).substr(0, kMostText), exit.reason);
+                              beginning(text(in.getHow()), kMostText), exit.reason);
   exit.cpu_user_ns = in.getCpuUserNs();
   exit.cpu_system_ns = in.getCpuSystemNs();
   exit.max_resident_bytes = in.getMaxResidentBytes();
   exit.wall_ns = in.getWallNs();
   exit.io_read_bytes = read_figure(in.getIoReadBytes());
   exit.io_write_bytes = read_figure(in.getIoWriteBytes());
-  for (const auto replica : in.getWritten())
-    exit.written.push_back({text(replica.getDataset()), replica.getVersion(), replica.getBytes(),
-                            read_digest(replica.getDigest())});
-  exit.memory_tier = text(in.getMemoryTier()).substr(0, kMostText);
+  exit.written = read_written(in.getWritten());
+  exit.memory_tier = beginning(text(in.getMemoryTier()), kMostText);
   exit.node_fault = in.getNodeFault();
   exit.ago_ms = in.getAgoMs();
   for (const auto figure : in.getMemory())
     if (exit.memory.size() < kMostFigures)
-      exit.memory.emplace_back(text(figure.getName()).substr(0, kMostText),
+      exit.memory.emplace_back(beginning(text(figure.getName()), kMostText),
                                read_figure(figure.getValue()));
   return exit;
 }
 
 JobPoint read_job_report(wire::JobReport::Reader in) {
-  constexpr size_t kMostMeasures = 32;
+  constexpr size_t kMostMeasures = 32, kMostNameBytes = 64;  // as nodes take them from jobs
   JobPoint point{.attempt = in.getAttempt().getAttempt(),
                  .at_ms = in.getAtMs(),
                  .iteration = in.getIteration(),
@@ -94,7 +113,8 @@ JobPoint read_job_report(wire::JobReport::Reader in) {
                  .takes_checkpoints = in.getTakesCheckpoints()};
   for (const auto measure : in.getMeasures())
     if (point.measures.size() < kMostMeasures)
-      point.measures.emplace_back(text(measure.getName()), read_figure(measure.getValue()));
+      point.measures.emplace_back(beginning(text(measure.getName()), kMostNameBytes),
+                                  read_figure(measure.getValue()));
   return point;
 }
 

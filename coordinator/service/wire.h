@@ -18,6 +18,9 @@ namespace tierpilot {
 
 inline constexpr size_t kPageBytes = 1 << 20;  // of an answer: it must fit a frame
 
+inline constexpr size_t kMostReasonBytes = 512;
+// What a node says of itself, cut.
+std::string short_reason(capnp::Text::Reader from);
 TaskExit read_exit(wire::Exit::Reader in);
 JobPoint read_job_report(wire::JobReport::Reader in);
 ServedData read_served(wire::ServedData::Reader in);

@@ -9,6 +9,7 @@ namespace tierpilot {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::SizeIs;
 
 // They name the units that are stored and shown: NODE/gpu/UUID.
 TEST(ReportWire, GpusAreTakenThatHaveAName) {
@@ -38,10 +39,39 @@ TEST(ReportWire, AnEndIsToldBriefly) {
   told.setReason(much);
   told.setMemoryTier(much);
   told.initMemory(1)[0].setName(much);
+  told.initIoReadBytes().setUnavailable(much);
+  told.initMemory(1)[0].initValue().setUnavailable(much);
   const auto exit = read_exit(told.asReader());
-  EXPECT_EQ(exit.reason, std::string(4096, 'x'));
-  EXPECT_EQ(exit.memory_tier.size(), 4096U);
-  EXPECT_EQ(exit.memory.at(0).first.size(), 4096U);
+  EXPECT_EQ(exit.reason, std::string(4096, 'x') + "...");
+  EXPECT_LT(exit.memory_tier.size(), 5000U);
+  EXPECT_LT(exit.memory.at(0).first.size(), 5000U);
+  EXPECT_EQ(exit.io_read_bytes.unavailable, std::string(512, 'x') + "...");
+  EXPECT_LT(exit.memory.at(0).second.unavailable.size(), 600U);
+}
+
+TEST(ReportWire, WhatATaskWroteIsNoMoreThanATaskMayHave) {
+  const auto read = [](unsigned count, const std::string& name) {
+    capnp::MallocMessageBuilder message;
+    auto told = message.initRoot<wire::Exit>();
+    for (auto replica : told.initWritten(count)) replica.setDataset(name);
+    return read_exit(told.asReader()).written;
+  };
+  const std::string longest(128, 'd');
+  EXPECT_THAT(read(7'000, longest), SizeIs(7'000));
+  EXPECT_EQ(read(1, longest).at(0).dataset, longest);
+  EXPECT_LT(read(20'000, longest).size(), 8'000U);
+  EXPECT_EQ(read(1, std::string(1 << 20, 'd')).at(0).dataset, longest + "...");
+}
+
+TEST(ReportWire, AJobIsToldBriefly) {
+  const std::string much(1 << 20, 'x');
+  capnp::MallocMessageBuilder message;
+  auto told = message.initRoot<wire::JobReport>();
+  told.initLoss().setUnavailable(much);
+  told.initMeasures(1)[0].setName(much);
+  const auto point = read_job_report(told.asReader());
+  EXPECT_LT(point.loss.unavailable.size(), 600U);
+  EXPECT_LT(point.measures.at(0).first.size(), 70U);
 }
 
 // As many as a gang may have, each with all that an end tells.
