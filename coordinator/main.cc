@@ -43,6 +43,7 @@ Result<std::vector<std::unique_ptr<RpcServer>>> listen(EventLoop& loop,
     spdlog::warn("{} connections at each address, not {}: {} descriptors are allowed (ulimit -Hn)",
                  limits.max_connections, config.max_connections, descriptors);
   limits.max_connections_of_peer = connections_of_one(limits.max_connections);
+  limits.max_handshakes = handshakes_beside(limits.max_connections);
   for (const auto& address : {config.listen_unix, config.listen_tls}) {
     if (!address) continue;
     auto server =

@@ -21,11 +21,26 @@ struct RpcLimits {
   // long as this; 0: none does. Idle: all calls are answered, in both directions.
   int64_t spare_idle_ms = 0;
 
+  // That wait for their TLS handshake, beside those that are open. Where so many do, the one that
+  // has waited longest makes room for the next, if for as long as this; else the next waits.
+  size_t max_handshakes = 128;
+  int64_t spare_handshake_ms = 3'000;
+
   // From accept (or dial) to the first complete frame, TLS handshake included.
   int64_t handshake_timeout_ms = 10'000;
   // From the first byte of a later frame to its last.
   int64_t frame_timeout_ms = 30'000;
 
+  // Of all frames of a server that have begun and are larger than a connection's buffer (32 KiB):
+  // more of them wait, without being read. Half of it at most is one peer's, by its name.
+  size_t max_begun_bytes = size_t{128} << 20;
+  // While others wait for that memory: from one 64 KiB of a frame that has it to the next.
+  int64_t frame_stall_ms = 3'000;
+
+  // What a peer does not let go of on one connection, and by its name on all of a server: questions
+  // whose answers it keeps, and capabilities that answers gave it.
+  size_t max_open_questions = 65'536;
+  size_t max_open_questions_of_peer = 262'144;
   // Calls of a peer that have not been answered yet, by the size of their parameters.
   size_t max_unanswered_bytes = size_t{16} << 20;
   // Bytes that wait for the peer to read them: a server first stops reading its requests ...

@@ -20,7 +20,6 @@ namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
-using Clock = std::chrono::steady_clock;
 
 constexpr size_t kReadAheadBytes = 32 * 1024;
 // A buffer that once held a burst is given back.

@@ -13,6 +13,8 @@ namespace tierpilot {
 namespace {
 
 constexpr int64_t kNsPerMs = 1'000'000;
+// Of a large frame, how much is waited for at a time.
+constexpr size_t kStepBytes = 64 * 1024;
 
 int64_t now_ns() {
   return system_clock().boot_ns();
@@ -37,7 +39,7 @@ class Incoming final : public capnp::IncomingRpcMessage {
 
 }  // namespace
 
-class FrameStream::Reading final : public ByteStream::Sink {
+class FrameStream::Reading final : public ByteStream::Sink, public FrameMemory::Claim::Owner {
  public:
   Reading(kj::PromiseFulfiller<Message>& fulfiller, FrameStream& frames)
       : fulfiller_(fulfiller), frames_(frames) {
@@ -57,6 +59,18 @@ class FrameStream::Reading final : public ByteStream::Sink {
     waits_ = false;
     frames_.on_failure_(to_error(why));
     fulfiller_.reject(kj::mv(why));
+    claim_.reset();
+  }
+
+  void granted() override {
+    if (frames_.deadline_ns_ > 0) frames_.deadline_ns_ += now_ns() - claimed_ns_;
+    read_rest();
+  }
+  void stalled() override {
+    give_up({ErrorCode::kTimeout,
+             fmt::format("{} bytes of a frame of {} are missing, of which "
+                         "nothing came for {} ms, and others wait",
+                         rest_, payload_.asBytes().size(), frames_.limits_.frame_stall_ms)});
   }
 
  private:
@@ -79,28 +93,57 @@ class FrameStream::Reading final : public ByteStream::Sink {
     frames_.stream_.fill(buffer.data() + kept, 1, buffer.size() - kept, *this);
   }
 
-  // The frame ends beyond the buffer, or this is as much as has arrived: the rest goes straight to
-  // where it stays. Memory that the peer only announces is not touched, so it costs nothing yet.
+  // The frame ends beyond the buffer, or this is as much as has arrived.
   void ask_for_rest() {
+    const size_t bytes = frame_words() * sizeof(capnp::word);
+    if (!frames_.use_ || bytes <= frames_.buffer_.size()) return read_rest();
+    claimed_ns_ = now_ns();
+    deadline_ = nullptr;  // how long it waits for memory is not the peer's fault
+    watches_ = false;
+    claim_.emplace(frames_.use_->memory,
+                   std::shared_ptr<FrameMemory::OfPeer>(frames_.use_, &frames_.use_->frames), bytes,
+                   *this);
+  }
+
+  // It goes straight to where it stays.
+  void read_rest() {
+    payload_ = kj::heapArray<capnp::word>(frame_words());
     const kj::byte* frame = frames_.buffer_.data() + frames_.begin_;
-    payload_ = kj::heapArray<capnp::word>(*parse_frame_header(frame, frames_.limits_));
-    auto bytes = payload_.asBytes();
     const size_t have = frames_.buffered_bytes() - kFrameHeaderBytes;
-    rest_ = bytes.size() - have;
-    std::memcpy(bytes.begin(), frame + kFrameHeaderBytes, have);
+    std::memcpy(payload_.asBytes().begin(), frame + kFrameHeaderBytes, have);
+    rest_ = payload_.asBytes().size() - have;
     frames_.begin_ = frames_.end_ = 0;
     watch_deadline(true);
+    read_step();
+  }
+
+  void read_step() {
     waits_ = true;
-    frames_.stream_.fill(bytes.begin() + have, rest_, rest_, *this);
+    frames_.stream_.fill(payload_.asBytes().end() - rest_, std::min(rest_, kStepBytes), rest_,
+                         *this);
+  }
+
+  size_t frame_words() const {
+    return *parse_frame_header(frames_.buffer_.data() + frames_.begin_, frames_.limits_);
   }
 
   void arrived(size_t bytes) {
-    if (bytes < std::max<size_t>(rest_, 1)) return ended(bytes);
-    if (rest_ > 0) return fulfiller_.fulfill(frames_.take(kj::mv(payload_)));
+    if (bytes < std::clamp<size_t>(rest_, 1, kStepBytes)) return ended(bytes);
+    if (rest_ > 0) return rest_arrived(bytes);
     frames_.end_ += bytes;
     Message message;
     if (!frames_.take_buffered(message)) return ask();
     fulfiller_.fulfill(kj::mv(message));
+  }
+
+  void rest_arrived(size_t bytes) {
+    rest_ -= bytes;
+    if (rest_ > 0) {
+      if (claim_) claim_->came_on();
+      return read_step();
+    }
+    claim_.reset();
+    fulfiller_.fulfill(frames_.take(kj::mv(payload_)));
   }
 
   void ended(size_t bytes) {
@@ -124,17 +167,23 @@ class FrameStream::Reading final : public ByteStream::Sink {
     const int64_t left_ms = std::max<int64_t>(0, (deadline_ns - now_ns()) / kNsPerMs);
     deadline_ = frames_.loop_.after_ms(left_ms)
                     .then([this] {
-                      if (!std::exchange(waits_, false)) return;
-                      frames_.stream_.stop_filling();
-                      const Error late{ErrorCode::kTimeout, "no complete frame arrived in time"};
-                      frames_.on_failure_(late);
-                      fulfiller_.reject(to_exception(late));
+                      give_up({ErrorCode::kTimeout, "no complete frame arrived in time"});
                     })
                     .eagerlyEvaluate(nullptr);
   }
 
+  void give_up(const Error& error) {
+    if (!std::exchange(waits_, false)) return;
+    frames_.stream_.stop_filling();
+    frames_.on_failure_(error);
+    fulfiller_.reject(to_exception(error));
+    claim_.reset();
+  }
+
   kj::PromiseFulfiller<Message>& fulfiller_;
   FrameStream& frames_;
+  std::optional<FrameMemory::Claim> claim_;  // of a large frame
+  int64_t claimed_ns_ = 0;
   kj::Array<capnp::word> payload_;  // of a frame whose rest is read
   size_t rest_ = 0;                 // its bytes; 0: whole frames are read into the buffer
   bool waits_ = false;              // for the stream
@@ -143,12 +192,14 @@ class FrameStream::Reading final : public ByteStream::Sink {
 };
 
 FrameStream::FrameStream(EventLoop& loop, ByteStream& stream, const RpcLimits& limits,
-                         bool pause_reading, OnFailure on_failure)
+                         bool pause_reading, OnFailure on_failure, std::shared_ptr<PeerUse> use)
     : loop_(loop),
       stream_(stream),
       limits_(limits),
       pause_reading_(pause_reading),
       on_failure_(std::move(on_failure)),
+      use_(std::move(use)),
+      questions_(use_ ? std::shared_ptr<PeerQuestions>(use_, &use_->questions) : nullptr),
       used_ns_(now_ns()),
       deadline_ns_(now_ns() + limits.handshake_timeout_ms * kNsPerMs) {}
 
@@ -194,6 +245,7 @@ FrameStream::Message FrameStream::take(kj::Array<capnp::word> payload) {
   if (message.isCall() && !message.getCall().getSendResultsTo().isCaller())
     refuse({ErrorCode::kInvalid, "bad frame: a call's results go back to its caller only"});
   if (limits_.spare_idle_ms > 0) count_calls(message);
+  count_questions(message);
   return kj::Own<capnp::IncomingRpcMessage>(kj::heap<Incoming>(kj::mv(*reader)));
 }
 
@@ -205,6 +257,15 @@ void FrameStream::count_calls(capnp::rpc::Message::Reader message) {
     ++unanswered_calls_;
   else if (unanswered_calls_ > 0)
     --unanswered_calls_;
+}
+
+void FrameStream::count_questions(capnp::rpc::Message::Reader message) {
+  questions_.received(message);
+  if (questions_.count() > limits_.max_open_questions)
+    refuse({ErrorCode::kExhausted,
+            fmt::format("{} questions are open on the connection, whose answers were never let go "
+                        "of: the limit is {}",
+                        questions_.count(), limits_.max_open_questions)});
 }
 
 std::optional<int64_t> FrameStream::idle_since_ns() const {
@@ -237,6 +298,7 @@ void FrameStream::write(Segments segments) {
   capnp::SegmentArrayMessageReader message(segments);
   const auto root = message.getRoot<capnp::rpc::Message>();
   if (limits_.spare_idle_ms > 0) count_calls(root);
+  questions_.sent(root);
   KJ_IF_MAYBE (failure, stream_.put(pieces, may_be_late(root))) {
     if (write_failure_ != nullptr) return;
     write_failure_ = kj::mv(*failure);

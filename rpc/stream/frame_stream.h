@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "base/result.h"
@@ -14,6 +15,7 @@
 #include "rpc/limits.h"
 #include "rpc/stream/byte_stream.h"
 #include "rpc/stream/frame.h"
+#include "rpc/stream/peer_use.h"
 
 namespace tierpilot {
 
@@ -26,8 +28,9 @@ class FrameStream {
 
   // `pause_reading`: wait with the next message while the peer leaves pause_reading_bytes of ours
   // unread. For servers only: if both sides did it they could wait for each other.
+  // `use`: what the peer has open at this server, if it is one.
   FrameStream(EventLoop& loop, ByteStream& stream, const RpcLimits& limits, bool pause_reading,
-              OnFailure on_failure);
+              OnFailure on_failure, std::shared_ptr<PeerUse> use = nullptr);
 
   // Null: the stream has ended cleanly. One at a time.
   kj::Promise<Message> read();
@@ -41,6 +44,8 @@ class FrameStream {
   // Since when every call is answered and has left; none: not now, or spare_idle_ms is not set.
   std::optional<int64_t> idle_since_ns() const;
 
+  // Of the peer, see OpenQuestions.
+  size_t open_questions() const { return questions_.count(); }
   uint64_t max_message_words() const;
   // Of streaming calls.
   size_t window_bytes() const { return limits_.pause_reading_bytes; }
@@ -54,6 +59,7 @@ class FrameStream {
   Message take(kj::Array<capnp::word> payload);
   kj::Promise<void> until_peer_reads();
   void count_calls(capnp::rpc::Message::Reader message);
+  void count_questions(capnp::rpc::Message::Reader message);
   [[noreturn]] void refuse(Error error);
 
   size_t buffered_bytes() const { return end_ - begin_; }
@@ -63,6 +69,8 @@ class FrameStream {
   const RpcLimits limits_;
   const bool pause_reading_;
   OnFailure on_failure_;
+  const std::shared_ptr<PeerUse> use_;
+  OpenQuestions questions_;
   kj::Maybe<kj::Exception> write_failure_;
   uint64_t unanswered_calls_ = 0;  // of both sides
   int64_t used_ns_;

@@ -180,14 +180,6 @@ TEST(SlowPeer, SilenceAndPartialFramesEndWithTheHandshakeTimeout) {
   EXPECT_EQ(server.rejected_frames(), 4u);
 }
 
-size_t resident_bytes() {
-  size_t total_pages = 0, resident_pages = 0;
-  FILE* file = std::fopen("/proc/self/statm", "r");
-  EXPECT_EQ(std::fscanf(file, "%zu %zu", &total_pages, &resident_pages), 2);
-  std::fclose(file);
-  return resident_pages * 4096;
-}
-
 TEST(SlowPeer, OneThatNeverReadsCostsBoundedMemoryAndIsDropped) {
   TemporaryFolder folder;
   RpcLimits limits;

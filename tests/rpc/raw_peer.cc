@@ -54,6 +54,18 @@ std::string make_frame(uint32_t question, uint32_t size) {
   return frame_of(message);
 }
 
+std::string never_frame(uint32_t question) {
+  capnp::MallocMessageBuilder message;
+  start_call(message, question, 5).initContent().initAs<Echo::NeverParams>();
+  return frame_of(message);
+}
+
+std::string finish_frame(uint32_t question) {
+  capnp::MallocMessageBuilder message;
+  message.initRoot<capnp::rpc::Message>().initFinish().setQuestionId(question);
+  return frame_of(message);
+}
+
 RawPeer::RawPeer(const Address& address) {
   if (address.kind == Address::Kind::kUnix) {
     fd_.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -78,6 +90,17 @@ bool RawPeer::send(const std::string& bytes) {
     sent += static_cast<size_t>(n);
   }
   return true;
+}
+
+void RawPeer::send_what_fits(const std::string& bytes) {
+  constexpr int kMoment_ms = 50;
+  pollfd ready{fd_.get(), POLLOUT, 0};
+  for (size_t sent = 0; sent < bytes.size() && ::poll(&ready, 1, kMoment_ms) > 0;) {
+    const ssize_t n =
+        ::send(fd_.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n <= 0) return;
+    sent += static_cast<size_t>(n);
+  }
 }
 
 void RawPeer::finish_sending() {

@@ -19,6 +19,10 @@ std::string frame_of(capnp::MessageBuilder& message);
 std::string bootstrap_frame();
 std::string echo_frame(uint32_t question, const std::string& text);
 std::string make_frame(uint32_t question, uint32_t size);
+// Answered never.
+std::string never_frame(uint32_t question);
+// Lets go of an answer.
+std::string finish_frame(uint32_t question);
 
 class RawPeer {
  public:
@@ -26,6 +30,8 @@ class RawPeer {
   explicit RawPeer(const Address& address);
   // false when the peer has closed.
   bool send(const std::string& bytes);
+  // What the kernel takes within a moment.
+  void send_what_fits(const std::string& bytes);
   void finish_sending();
   // Bytes of one read; 0 when the peer has closed or reset, -1 when nothing came for `timeout_ms`.
   ssize_t receive(int timeout_ms = 20'000);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include <chrono>
+#include <cstdio>
 
 #include "base/log.h"
 #include "rpc/error.h"
@@ -102,6 +103,15 @@ std::string echo(EventLoop& loop, Echo::Client client, const std::string& text) 
   auto request = client.echoRequest();
   request.setText(text);
   return request.send().wait(loop.wait_scope()).getText().cStr();
+}
+
+size_t resident_bytes() {
+  size_t total_pages = 0, resident_pages = 0;
+  FILE* file = std::fopen("/proc/self/statm", "r");
+  KJ_REQUIRE(file != nullptr);
+  KJ_REQUIRE(std::fscanf(file, "%zu %zu", &total_pages, &resident_pages) == 2);
+  std::fclose(file);
+  return resident_pages * 4096;
 }
 
 std::optional<Error> error_of(const std::function<void()>& work) {

@@ -71,6 +71,9 @@ inline Echo::Client echo_of(RpcConnection& connection) {
 // One echo call's answer.
 std::string echo(EventLoop& loop, Echo::Client client, const std::string& text);
 
+// Of this process, with all its servers.
+size_t resident_bytes();
+
 // What `work` throws, as an Error; nothing if it does not.
 std::optional<Error> error_of(const std::function<void()>& work);
 

@@ -15,11 +15,14 @@ Result<CoordinatorConfig> read(std::string_view toml) {
 
 TEST(CoordinatorConfig, ConnectionsLeaveDescriptorsForTheStore) {
   EXPECT_EQ(affordable_connections(20'000, 2, 65'536), 20'000u) << "as the unit file has it";
-  EXPECT_EQ(affordable_connections(20'000, 1, 1'024), 768u);
-  EXPECT_EQ(affordable_connections(20'000, 2, 1'024), 384u);
+  EXPECT_EQ(affordable_connections(20'000, 1, 1'024), 672u);
+  EXPECT_EQ(affordable_connections(20'000, 2, 1'024), 336u);
   EXPECT_EQ(connections_of_one(20'000), 15'000u);
   EXPECT_EQ(connections_of_one(1), 1u);
   EXPECT_EQ(affordable_connections(20'000, 1, 100), 1u);
+  EXPECT_EQ(handshakes_beside(20'000), 1'024u);
+  EXPECT_EQ(handshakes_beside(672), 84u) << "which leaves some of 768";
+  EXPECT_EQ(handshakes_beside(1), 1u);
   EXPECT_EQ(affordable_connections(20'000, 1, UINT64_MAX), 20'000u) << "no limit";
 }
 
