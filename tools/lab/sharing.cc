@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "policies/sharing/placement.h"
 #include "policies/sim/sharing/full_load.h"
 #include "policies/sim/sharing/full_load_report.h"
 #include "tools/lab/policies.h"
@@ -28,6 +27,12 @@ const std::vector<Column> kFullLoad{{"POLICY", "/policy"},
                                     {"GIVEN", "/given", Format::kPercent},
                                     {"FRAGMENTED", "/fragmentation", Format::kPercent},
                                     {"PODS LEFT OUT", "/left_out", Format::kNumber}};
+
+const std::vector<Column> kBound{
+    {"POLICY", "/policy"},
+    {"ALLOCATED AT MOST", "/allocation", Format::kPercent},
+    {"WORST SEED", "/allocation_least", Format::kPercent},
+    {"AT CAPACITY AT MOST", "/allocation_at_capacity", Format::kPercent}};
 
 Result<sharing::PodTrace> open_trace(const SharingOptions& options) {
   if (options.pods.empty())
@@ -67,21 +72,20 @@ ordered_json pods_json(const sharing::PodTrace& trace, const SharingOptions& opt
 }  // namespace
 
 int evaluate_sharing(const Output& output, SharingOptions options) {
-  if (options.policies.empty()) options.policies = sharing::scorers().names();
-  for (const auto& policy : options.policies)
-    if (auto known = sharing::make_scorer(policy, {}); !known) return refuse(output, known.error());
+  if (options.policies.empty()) options.policies = sharing::full_load_policies();
   const auto trace = open_trace(options);
   if (!trace) return print_error(output, trace.error());
   ProgressBar bar(stderr, isatty(STDERR_FILENO) == 1);
   sharing::FullLoadOptions full_load{
       .policies = options.policies, .seeds = options.seeds, .first_seed = options.first_seed};
   full_load.progress = [&](double share) { bar.show(share); };
-  const auto runs = sharing::run_full_load(*trace, full_load);
+  const auto load = sharing::run_full_load(*trace, full_load);
   bar.clear();
-  if (!runs) return print_error(output, runs.error());
+  if (!load && load.error().code == ErrorCode::kNotFound) return refuse(output, load.error());
+  if (!load) return print_error(output, load.error());
   const ordered_json value{{"suite", kSharingSuite},
                            {"trace", pods_json(*trace, options)},
-                           {"full_load", sharing::full_load_json(*runs)}};
+                           {"full_load", sharing::full_load_json(*load)}};
   std::vector<std::string> warnings;
   if (const auto count = value["trace"]["pods_without_node"].get<uint64_t>(); count > 0)
     warnings.push_back(fmt::format(
@@ -93,7 +97,10 @@ int evaluate_sharing(const Output& output, SharingOptions options) {
   return print(output, value,
                {{.title = "Allocation of units at full load, means over seeds, the worst first",
                  .rows = "/full_load/policies",
-                 .columns = kFullLoad}},
+                 .columns = kFullLoad},
+                {.title = "What no policy allocates more than, means over seeds",
+                 .rows = "/full_load/bounds",
+                 .columns = kBound}},
                warnings);
 }
 

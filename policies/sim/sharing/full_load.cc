@@ -1,6 +1,7 @@
 #include "policies/sim/sharing/full_load.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +10,8 @@
 #include "policies/sharing/filling.h"
 #include "policies/sharing/fragmentation.h"
 #include "policies/sharing/placement.h"
+#include "policies/sim/sharing/allocation_bound.h"
+#include "policies/sim/sharing/clairvoyant.h"
 
 namespace tierpilot::sharing {
 namespace {
@@ -19,31 +22,99 @@ std::vector<Request> requests_of(const PodTrace& trace) {
   return requests;
 }
 
-FullLoadRun play(const PodTrace& trace, const std::vector<Request>& arrivals, const Scorer& scorer,
-                 const Fragmentation& fragmentation) {
-  FullLoadRun run;
+// What comes with a seed, and how much of it until it asks for as much as there is.
+struct Arrivals {
+  std::vector<Request> all;
+  size_t until_capacity = 0;
+  double capacity_milli = 0;
+
+  std::vector<Request> first(size_t count) const {
+    return {all.begin(), all.begin() + static_cast<ptrdiff_t>(count)};
+  }
+};
+
+Arrivals arrivals_of(const PodTrace& trace, double load, uint64_t seed) {
+  Arrivals arrivals{inflated(trace, load, seed), 0, 0};
+  const uint64_t capacity = Cluster(trace.nodes).capacity_milli();
+  arrivals.capacity_milli = static_cast<double>(capacity);
+  uint64_t asked = 0;
+  for (const auto& request : arrivals.all) {
+    asked += request.total_milli();
+    if (asked > capacity) break;
+    ++arrivals.until_capacity;
+  }
+  return arrivals;
+}
+
+// As they come; what is given may be more than is asked for.
+std::pair<Plan, Cluster> play(const PodTrace& trace, const std::vector<Request>& arrivals,
+                              const Scorer& scorer) {
   Cluster cluster(trace.nodes);
   Placer placer(scorer);
-  const double capacity = static_cast<double>(cluster.capacity_milli());
-  uint64_t arrived = 0, asked = 0;
+  Plan plan;
   for (const auto& request : arrivals) {
     const Request given = scorer.given(request);
-    ++run.pods;
-    arrived += request.total_milli();
-    if (const auto placement = placer.choose(cluster, given)) {
-      cluster.take(given, *placement);
-      asked += request.total_milli();
-    } else {
-      ++run.left_out;
-    }
-    if (static_cast<double>(arrived) <= capacity)
-      run.allocation_at_capacity = static_cast<double>(asked) / capacity;
+    plan.push_back(placer.choose(cluster, given));
+    if (plan.back()) cluster.take(given, *plan.back());
   }
-  run.allocation = static_cast<double>(asked) / capacity;
-  run.given = static_cast<double>(cluster.given_milli()) / capacity;
+  return {std::move(plan), std::move(cluster)};
+}
+
+// `until_capacity`: where that has a plan of its own.
+FullLoadRun measured(const Arrivals& arrivals, const Plan& plan, const Plan& until_capacity,
+                     const Cluster& cluster, const Fragmentation& fragmentation) {
+  const auto part = [&](const Plan& plan, size_t count) {
+    return static_cast<double>(planned_milli(plan, arrivals.all, count)) / arrivals.capacity_milli;
+  };
+  FullLoadRun run;
+  run.allocation = part(plan, plan.size());
+  run.allocation_at_capacity = part(until_capacity, arrivals.until_capacity);
+  run.given = static_cast<double>(cluster.given_milli()) / arrivals.capacity_milli;
   for (const auto& node : cluster.nodes()) run.fragmentation += fragmentation.milli(node);
-  run.fragmentation /= capacity;
+  run.fragmentation /= arrivals.capacity_milli;
+  run.pods = plan.size();
+  run.left_out = static_cast<uint64_t>(std::count(plan.begin(), plan.end(), std::nullopt));
   return run;
+}
+
+FullLoadBound bound_of(const PodTrace& trace, const Arrivals& arrivals, uint64_t seed) {
+  const auto part = [&](size_t count) {
+    return static_cast<double>(allocation_bound(trace.nodes, arrivals.first(count))) /
+           arrivals.capacity_milli;
+  };
+  return {seed, part(arrivals.all.size()), part(arrivals.until_capacity)};
+}
+
+// The best of others' plans at each moment that is measured.
+struct BestPlans {
+  Plan at_end, until_capacity;
+
+  void consider(const Plan& plan, const Arrivals& arrivals) {
+    const auto keep = [&](Plan& best, size_t count) {
+      if (best.empty() ||
+          planned_milli(plan, arrivals.all, count) > planned_milli(best, arrivals.all, count))
+        best.assign(plan.begin(), plan.begin() + static_cast<ptrdiff_t>(count));
+    };
+    keep(at_end, arrivals.all.size());
+    keep(until_capacity, arrivals.until_capacity);
+  }
+};
+
+FullLoadRun foresee(const PodTrace& trace, const Arrivals& arrivals, const BestPlans& others,
+                    const FullLoadBound& bound, const Fragmentation& fragmentation) {
+  const auto planned = [&](size_t count, const Plan& best, double most) {
+    return clairvoyant_plan(trace.nodes, arrivals.first(count),
+                            best.empty() ? std::vector<Plan>() : std::vector<Plan>{best},
+                            static_cast<uint64_t>(std::round(most * arrivals.capacity_milli)),
+                            derived_seed(bound.seed, kForesight));
+  };
+  const auto plan = planned(arrivals.all.size(), others.at_end, bound.allocation);
+  const auto until_capacity =
+      planned(arrivals.until_capacity, others.until_capacity, bound.allocation_at_capacity);
+  Cluster cluster(trace.nodes);
+  for (size_t i = 0; i < plan.size(); ++i)
+    if (plan[i]) cluster.take(arrivals.all[i], *plan[i]);
+  return measured(arrivals, plan, until_capacity, cluster, fragmentation);
 }
 
 // Where hardly a pod asks for a unit it takes endless lists of them to fill any.
@@ -61,6 +132,30 @@ Status check_arrivals(const PodTrace& trace, const std::vector<Request>& listed,
                   kMost));
 }
 
+struct Players {
+  std::vector<std::pair<std::string, std::unique_ptr<Scorer>>> scorers;
+  bool clairvoyant = false;
+};
+
+Result<Players> players_of(const PodTrace& trace, const std::vector<Request>& usual,
+                           const std::vector<std::string>& policies) {
+  const auto known = full_load_policies();
+  Players players;
+  for (const auto& policy : policies) {
+    if (std::find(known.begin(), known.end(), policy) == known.end())
+      return fail(ErrorCode::kNotFound, fmt::format("policy '{}' does not exist: there are {}",
+                                                    policy, fmt::join(known, ", ")));
+    if (policy == kForesight) {
+      players.clairvoyant = true;
+      continue;
+    }
+    auto scorer = make_scorer(policy, {usual, trace.nodes});
+    if (!scorer) return tl::unexpected(scorer.error());
+    players.scorers.emplace_back(policy, std::move(*scorer));
+  }
+  return players;
+}
+
 }  // namespace
 
 std::vector<Request> inflated(const PodTrace& trace, double load, uint64_t seed) {
@@ -69,32 +164,41 @@ std::vector<Request> inflated(const PodTrace& trace, double load, uint64_t seed)
                         derived_seed(seed, "full load"));
 }
 
-Result<std::vector<FullLoadRun>> run_full_load(const PodTrace& trace,
-                                               const FullLoadOptions& options) {
+std::vector<std::string> full_load_policies() {
+  auto names = scorers().names();
+  names.emplace_back(kForesight);
+  return names;
+}
+
+Result<FullLoad> run_full_load(const PodTrace& trace, const FullLoadOptions& options) {
   const auto typical = requests_of(trace);
   if (auto many = check_arrivals(trace, typical, options.load); !many)
     return tl::unexpected(many.error());
+  const auto players = players_of(trace, typical, options.policies);
+  if (!players) return tl::unexpected(players.error());
   const Fragmentation fragmentation(typical_requests(typical, 1), Fragmentation::Host::kCpu);
-  std::vector<std::unique_ptr<Scorer>> scorers;
-  for (const auto& policy : options.policies) {
-    auto scorer = make_scorer(policy, {typical, trace.nodes});
-    if (!scorer) return tl::unexpected(scorer.error());
-    scorers.push_back(std::move(*scorer));
-  }
-  std::vector<FullLoadRun> runs;
+  FullLoad load;
+  const auto add = [&](FullLoadRun run, std::string_view policy, uint64_t seed) {
+    run.policy = policy;
+    run.seed = seed;
+    load.runs.push_back(std::move(run));
+    if (options.progress)
+      options.progress(static_cast<double>(load.runs.size()) /
+                       static_cast<double>(options.seeds * options.policies.size()));
+  };
   for (uint64_t seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed) {
-    const auto arrivals = inflated(trace, options.load, seed);
-    for (size_t i = 0; i < scorers.size(); ++i) {
-      auto run = play(trace, arrivals, *scorers[i], fragmentation);
-      run.policy = options.policies[i];
-      run.seed = seed;
-      runs.push_back(std::move(run));
-      if (options.progress)
-        options.progress(static_cast<double>(runs.size()) /
-                         static_cast<double>(options.seeds * options.policies.size()));
+    const auto arrivals = arrivals_of(trace, options.load, seed);
+    BestPlans best;
+    for (const auto& [policy, scorer] : players->scorers) {
+      auto [plan, cluster] = play(trace, arrivals.all, *scorer);
+      add(measured(arrivals, plan, plan, cluster, fragmentation), policy, seed);
+      if (players->clairvoyant) best.consider(plan, arrivals);
     }
+    load.bounds.push_back(bound_of(trace, arrivals, seed));
+    if (players->clairvoyant)
+      add(foresee(trace, arrivals, best, load.bounds.back(), fragmentation), kForesight, seed);
   }
-  return runs;
+  return load;
 }
 
 }  // namespace tierpilot::sharing

@@ -41,9 +41,29 @@ ordered_json policy_json(const std::string& policy, const std::vector<FullLoadRu
           {"left_out", static_cast<double>(sum.left_out) / count}};
 }
 
+void add_bounds(const std::vector<FullLoadBound>& bounds, ordered_json& value) {
+  value["bound_runs"] = value["bounds"] = ordered_json::array();
+  double allocation = 0, at_capacity = 0, least = 1;
+  for (const auto& bound : bounds) {
+    value["bound_runs"].push_back({{"seed", bound.seed},
+                                   {"allocation", bound.allocation},
+                                   {"allocation_at_capacity", bound.allocation_at_capacity}});
+    allocation += bound.allocation;
+    at_capacity += bound.allocation_at_capacity;
+    least = std::min(least, bound.allocation);
+  }
+  const auto seeds = static_cast<double>(bounds.size());
+  if (!bounds.empty())
+    value["bounds"].push_back({{"policy", "bound"},
+                               {"allocation", allocation / seeds},
+                               {"allocation_least", least},
+                               {"allocation_at_capacity", at_capacity / seeds}});
+}
+
 }  // namespace
 
-ordered_json full_load_json(const std::vector<FullLoadRun>& runs) {
+ordered_json full_load_json(const FullLoad& load) {
+  const auto& runs = load.runs;
   ordered_json value{{"runs", ordered_json::array()}, {"policies", ordered_json::array()}};
   std::vector<std::string> seen;
   for (const auto& run : runs) {
@@ -56,6 +76,7 @@ ordered_json full_load_json(const std::vector<FullLoadRun>& runs) {
   std::stable_sort(policies.begin(), policies.end(), [](const auto& a, const auto& b) {
     return a["allocation"] < b["allocation"];  // the worst first
   });
+  add_bounds(load.bounds, value);
   return value;
 }
 

@@ -7,7 +7,8 @@
 
 namespace tierpilot::sharing {
 
-// {"runs": [each], "policies": [{"policy", means over seeds, the worst seed}]}; shares in [0, 1].
-nlohmann::ordered_json full_load_json(const std::vector<FullLoadRun>& runs);
+// {"runs": [each], "policies": [{"policy", means over seeds, the worst seed}], "bound_runs": [of
+// each seed], "bounds": [{"policy": "bound", means over seeds}]}; shares in [0, 1].
+nlohmann::ordered_json full_load_json(const FullLoad& load);
 
 }  // namespace tierpilot::sharing

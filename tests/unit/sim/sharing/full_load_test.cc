@@ -4,8 +4,10 @@
 
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/random.h"
+#include "policies/sim/sharing/full_load_report.h"
 
 namespace tierpilot::sharing {
 namespace {
@@ -16,9 +18,9 @@ std::map<std::string, double> allocation(const PodTrace& trace, uint32_t seeds,
                                          double FullLoadRun::*what,
                                          const std::vector<std::string>& policies = {
                                              "whole", "best-fit", "fgd", "share"}) {
-  const auto runs = run_full_load(trace, {.policies = policies, .seeds = seeds});
+  const auto load = run_full_load(trace, {.policies = policies, .seeds = seeds});
   std::map<std::string, double> means;
-  for (const auto& run : runs.value()) means[run.policy] += run.*what / seeds;
+  for (const auto& run : load.value().runs) means[run.policy] += run.*what / seeds;
   return means;
 }
 
@@ -81,6 +83,76 @@ TEST(FullLoad, ShareIsBelowNobodyWhateverTheListsAreLike) {
   }
 }
 
+// Neither at the end nor when as much has come as there is.
+void nobody_is_above(const PodTrace& trace, const char* what) {
+  const auto load = run_full_load(trace, {.policies = full_load_policies(), .seeds = 3}).value();
+  ASSERT_EQ(load.bounds.size(), 3U);
+  std::map<uint64_t, FullLoadRun> foreseen;
+  for (const auto& run : load.runs)
+    if (run.policy == kForesight) foreseen[run.seed] = run;
+  for (const auto& run : load.runs) {
+    const auto& bound = load.bounds[run.seed - load.bounds[0].seed];
+    ASSERT_EQ(bound.seed, run.seed);
+    EXPECT_LE(run.allocation, bound.allocation) << what << ": " << run.policy;
+    EXPECT_LE(run.allocation_at_capacity, bound.allocation_at_capacity)
+        << what << ": " << run.policy;
+    const auto& best = foreseen.at(run.seed);
+    EXPECT_LE(run.allocation, best.allocation) << what << ": " << run.policy;
+    EXPECT_LE(run.allocation_at_capacity, best.allocation_at_capacity)
+        << what << ": " << run.policy;
+  }
+}
+
+TEST(FullLoad, NobodyIsAboveTheClairvoyantNorThatAboveTheBound) {
+  for (const uint64_t seed : {1, 2, 3})
+    for (const auto& change : kChanges) {
+      auto trace = generate_pods(seed, 1 + 30 * (seed - 1), 400);
+      SeededRandom random(seed);
+      change.apply(trace, random);
+      nobody_is_above(trace, change.name);
+    }
+}
+
+TEST(FullLoad, PodsThatFitNowhereAreAboveNobody) {
+  auto trace = generate_pods(5, 10, 100);
+  for (auto& pod : trace.pods) pod.request.models = 0;
+  const auto load = run_full_load(trace, {.policies = {"fgd", "clairvoyant"}, .seeds = 1}).value();
+  for (const auto& run : load.runs) EXPECT_EQ(run.allocation, 0) << run.policy;
+  EXPECT_EQ(load.bounds[0].allocation, 0);
+}
+
+TEST(FullLoad, TheClairvoyantNeedsNobodyBeside) {
+  const auto trace = generate_pods(2, 30, 400);
+  const auto load = run_full_load(trace, {.policies = {"clairvoyant"}, .seeds = 1}).value();
+  ASSERT_EQ(load.runs.size(), 1U);
+  const auto& run = load.runs[0];
+  EXPECT_GT(run.allocation, 0.99);
+  EXPECT_EQ(run.given, run.allocation);
+  EXPECT_NEAR(1 - run.allocation, run.fragmentation, 0.01);
+}
+
+TEST(FullLoad, AnUnknownPolicyNamesAllOfThem) {
+  const auto load = run_full_load(generate_pods(2, 3, 40), {.policies = {"fastest"}});
+  ASSERT_FALSE(load);
+  EXPECT_EQ(load.error().code, ErrorCode::kNotFound);
+  EXPECT_NE(load.error().message.find("share, clairvoyant"), std::string::npos)
+      << load.error().message;
+}
+
+TEST(FullLoad, TheReportHasBoundsOfEachSeedAndTheirMean) {
+  const auto trace = generate_pods(2, 10, 100);
+  const auto load = run_full_load(trace, {.policies = {"best-fit"}, .seeds = 2}).value();
+  const auto value = full_load_json(load);
+  ASSERT_EQ(value["bound_runs"].size(), 2U);
+  ASSERT_EQ(value["bounds"].size(), 1U);
+  const auto& bound = value["bounds"][0];
+  EXPECT_EQ(bound["policy"], "bound");
+  EXPECT_NEAR(bound["allocation_at_capacity"],
+              (load.bounds[0].allocation_at_capacity + load.bounds[1].allocation_at_capacity) / 2,
+              1e-12);
+  EXPECT_LE(bound["allocation_least"], bound["allocation"]);
+}
+
 TEST(FullLoad, ReachesThePublishedAllocationOnThePublishedTrace) {
   const auto pods = kTraces / "openb_pod_list_default.csv";
   if (!std::filesystem::exists(pods)) GTEST_SKIP() << pods << " is not here";
@@ -89,6 +161,9 @@ TEST(FullLoad, ReachesThePublishedAllocationOnThePublishedTrace) {
   const auto means = allocation(*trace, 3, &FullLoadRun::allocation_at_capacity);
   EXPECT_NEAR(means.at("fgd"), 0.952, 0.004);
   EXPECT_GE(means.at("share"), 0.952);
+  const auto load = run_full_load(*trace, {.policies = {"clairvoyant"}, .seeds = 1}).value();
+  EXPECT_GE(load.runs[0].allocation_at_capacity, 0.962);
+  EXPECT_LE(load.bounds[0].allocation_at_capacity, 0.972);
 }
 
 }  // namespace
