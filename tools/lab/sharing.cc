@@ -73,6 +73,8 @@ ordered_json pods_json(const sharing::PodTrace& trace, const SharingOptions& opt
 
 int evaluate_sharing(const Output& output, SharingOptions options) {
   if (options.policies.empty()) options.policies = sharing::full_load_policies();
+  if (auto known = sharing::check_full_load_policies(options.policies); !known)
+    return refuse(output, known.error());
   const auto trace = open_trace(options);
   if (!trace) return print_error(output, trace.error());
   ProgressBar bar(stderr, isatty(STDERR_FILENO) == 1);
@@ -81,7 +83,6 @@ int evaluate_sharing(const Output& output, SharingOptions options) {
   full_load.progress = [&](double share) { bar.show(share); };
   const auto load = sharing::run_full_load(*trace, full_load);
   bar.clear();
-  if (!load && load.error().code == ErrorCode::kNotFound) return refuse(output, load.error());
   if (!load) return print_error(output, load.error());
   const ordered_json value{{"suite", kSharingSuite},
                            {"trace", pods_json(*trace, options)},

@@ -139,12 +139,9 @@ struct Players {
 
 Result<Players> players_of(const PodTrace& trace, const std::vector<Request>& usual,
                            const std::vector<std::string>& policies) {
-  const auto known = full_load_policies();
+  if (auto known = check_full_load_policies(policies); !known) return tl::unexpected(known.error());
   Players players;
   for (const auto& policy : policies) {
-    if (std::find(known.begin(), known.end(), policy) == known.end())
-      return fail(ErrorCode::kNotFound, fmt::format("policy '{}' does not exist: there are {}",
-                                                    policy, fmt::join(known, ", ")));
     if (policy == kForesight) {
       players.clairvoyant = true;
       continue;
@@ -168,6 +165,15 @@ std::vector<std::string> full_load_policies() {
   auto names = scorers().names();
   names.emplace_back(kForesight);
   return names;
+}
+
+Status check_full_load_policies(const std::vector<std::string>& policies) {
+  const auto known = full_load_policies();
+  for (const auto& policy : policies)
+    if (std::find(known.begin(), known.end(), policy) == known.end())
+      return fail(ErrorCode::kNotFound, fmt::format("policy '{}' does not exist: there are {}",
+                                                    policy, fmt::join(known, ", ")));
+  return {};
 }
 
 Result<FullLoad> run_full_load(const PodTrace& trace, const FullLoadOptions& options) {

@@ -19,6 +19,8 @@ inline constexpr std::string_view kForesight = "clairvoyant";
 
 // Those that place pods as they come (placement.h), and the clairvoyant.
 std::vector<std::string> full_load_policies();
+// kNotFound names the policies there are.
+Status check_full_load_policies(const std::vector<std::string>& policies);
 
 struct FullLoadOptions {
   std::vector<std::string> policies;  // of full_load_policies()
@@ -56,7 +58,7 @@ struct FullLoad {
 // where for more, cut.
 std::vector<Request> inflated(const PodTrace& trace, double load, uint64_t seed);
 
-// kNotFound names the policies there are; kInvalid: the pods ask for next to no units.
+// kNotFound: see check_full_load_policies(); kInvalid: the pods ask for next to no units.
 Result<FullLoad> run_full_load(const PodTrace& trace, const FullLoadOptions& options);
 
 }  // namespace tierpilot::sharing
