@@ -33,6 +33,29 @@ std::vector<TypicalRequest> typical_requests(const std::vector<Request>& request
   return typical;
 }
 
+std::vector<TypicalRequest> representative(std::vector<TypicalRequest> typical, size_t most) {
+  if (typical.size() <= most) return typical;
+  std::stable_sort(typical.begin(), typical.end(), [](const auto& a, const auto& b) {
+    const auto asks = [](const Request& r) {
+      return std::tuple(r.units, r.models, r.share.milli, r.cpu_milli, r.memory_bytes);
+    };
+    return asks(a.request) < asks(b.request);
+  });
+  const double each = 1 / static_cast<double>(most);
+  std::vector<TypicalRequest> kept;
+  double passed = 0, next = each / 2;
+  for (auto& one : typical) {
+    passed += one.share;
+    one.share = 0;
+    for (; next < passed && kept.size() < most; next += each) one.share += each;
+    if (one.share > 0) kept.push_back(one);
+  }
+  double all = 0;
+  for (const auto& one : kept) all += one.share;
+  for (auto& one : kept) one.share /= all;
+  return kept;
+}
+
 Fragmentation::Fragmentation(std::vector<TypicalRequest> typical, Host host) {
   // Alike but for what does not count here: one.
   std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint64_t, uint64_t>, double> wants;

@@ -18,6 +18,12 @@ struct TypicalRequest {
 // all are kept (the paper's simulator keeps 95 %) and their shares scaled to 1.
 std::vector<TypicalRequest> typical_requests(const std::vector<Request>& requests, double coverage);
 
+// So many of them at most stand for all, evenly over what is asked for: where hardly two requests
+// are alike, all would take a placement long.
+inline constexpr size_t kMostTypical = 400;
+std::vector<TypicalRequest> representative(std::vector<TypicalRequest> typical,
+                                           size_t most = kMostTypical);
+
 class Fragmentation {
  public:
   enum class Host { kCpu, kCpuAndMemory };  // what of the host has to suffice; the paper: its cores

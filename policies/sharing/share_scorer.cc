@@ -14,7 +14,7 @@ constexpr double kPerFreeCpuMilli = 1.0 / 12'000;
 }  // namespace
 
 ShareScorer::ShareScorer(const std::vector<Request>& typical)
-    : usable_(typical_requests(typical, 1)) {}
+    : usable_(representative(typical_requests(typical, 1))) {}
 
 double ShareScorer::worth(const Node& node) const {
   return usable_.milli(node);

@@ -43,6 +43,29 @@ TEST(Fragmentation, TypicalRequestsAreTheMostFrequentScaledToOne) {
   EXPECT_TRUE(typical_requests({}, 1).empty());
 }
 
+TEST(Fragmentation, AFewStandForManyThatAreAllUnlike) {
+  SeededRandom random(7);
+  std::vector<Request> requests(3000, request_of(1, 250, 2000));
+  for (uint32_t i = 0; i < 6000; ++i)
+    requests.push_back(request_of(1, 1 + static_cast<uint32_t>(random.below(1000)), 100 + i));
+  const auto all = typical_requests(requests, 1);
+  const auto few = representative(all);
+  const auto mean = [](const std::vector<TypicalRequest>& typical, auto&& of) {
+    double sum = 0;
+    for (const auto& each : typical) sum += each.share * of(each.request);
+    return sum;
+  };
+  EXPECT_GT(few.size(), kMostTypical / 2);
+  EXPECT_LE(few.size(), kMostTypical);
+  EXPECT_NEAR(mean(few, [](const Request&) { return 1; }), 1, 1e-9);
+  EXPECT_NEAR(mean(few, [](const Request& r) { return r.share.milli; }),
+              mean(all, [](const Request& r) { return r.share.milli; }), 5);
+  EXPECT_NEAR(mean(few, [](const Request& r) { return r.share.milli == 250; }),
+              mean(all, [](const Request& r) { return r.share.milli == 250; }), 0.005)
+      << "what is frequent stays so";
+  EXPECT_EQ(representative(typical_requests({requests.front()}, 1)).size(), 1U);
+}
+
 TEST(UsableShare, SeesThatCoresForOneKeepOtherUnitsIdle) {
   const UsableShare usable({{request_of(1, 1000, 4000), 1}});
   // One request fits of which any of four units will do: (4000 + 1000) / 2.
