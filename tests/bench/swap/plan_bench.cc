@@ -3,7 +3,8 @@
 // same graph under the score h_DTR_eq. Rounds take all in turn, so that a disturbance hits all
 // alike.
 //
-//   bench_swap_plan [--rounds N] [--tensors N] [--table CSV] [--only GRAPH --policy swap] [LOG...]
+//   bench_swap_plan [--rounds N] [--tensors N] [--skips N] [--table CSV]
+//                   [--only GRAPH --policy swap] [LOG...]
 //
 // `--table` is an operator table, two nets of which are repeated until they have as many tensors;
 // logs are those of Dynamic Tensor Rematerialization, as they are. `--only` takes no other graph,
@@ -127,11 +128,13 @@ void print(const std::vector<double>& values) {
 int main(int argc, char** argv) {
   CLI::App app{"How long plans take."};
   int rounds = 5;
-  size_t tensors = 5'000;
+  size_t tensors = 5'000, skips = 2;
   std::string table, only, policy = "swap-quick";
   std::vector<std::string> logs;
   app.add_option("--rounds", rounds)->check(CLI::Range(1, 1000));
   app.add_option("--tensors", tensors)->check(CLI::Range(100, 100'000));
+  app.add_option("--skips", skips, "earlier operators that one of `skipping` reads")
+      ->check(CLI::Range(0, 100));
   app.add_option("--table", table)->check(CLI::ExistingFile);
   app.add_option("--only", only);
   app.add_option("--policy", policy)->check(CLI::IsMember({"swap-quick", "swap"}));
@@ -140,7 +143,7 @@ int main(int argc, char** argv) {
 
   std::vector<Row> rows;
   for (auto graph : {chain(tensors / 2, 1), transformer(tensors), residual_net(tensors),
-                     dense_net(tensors), long_lived(tensors), skipping(tensors / 2, 2, 1)})
+                     dense_net(tensors), long_lived(tensors), skipping(tensors / 2, skips, 1)})
     if (only.empty() || graph.name == only)
       add(rows, std::make_shared<Graph>(std::move(graph)), policy);
   for (const auto* net : {"gpt_350M/1", "gpt_1_3B/1", "resnet_500M/16"})
