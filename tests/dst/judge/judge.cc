@@ -9,10 +9,10 @@ namespace tierpilot::dst {
 
 const std::vector<std::string>& invariant_names() {
   static const std::vector<std::string> names{
-      "lost-submit", "overlap",    "half-gang",   "lost-version", "few-copies",
-      "lone-write",  "two-values", "lost-write",  "came-back",    "node-fault",
-      "skew",        "stuck",      "unbounded",   "crash",        "ran-again",
-      "undone-end",  "lost-fault", "fault-twice", "too-soon",     "stale-read"};
+      "lost-submit", "overlap",    "half-gang", "lost-version", "few-copies", "lone-write",
+      "two-values",  "lost-write", "came-back", "node-fault",   "skew",       "stuck",
+      "unbounded",   "crash",      "ran-again", "undone-end",   "lost-fault", "fault-twice",
+      "too-soon",    "stale-read", "left-over"};
   return names;
 }
 

@@ -20,7 +20,7 @@ namespace tierpilot::dst {
 
 // lost-submit, overlap, half-gang, lost-version, few-copies, lone-write, two-values, lost-write,
 // came-back, node-fault, skew, stuck, unbounded, crash, ran-again, undone-end, lost-fault,
-// fault-twice, too-soon, stale-read.
+// fault-twice, too-soon, stale-read, left-over.
 const std::vector<std::string>& invariant_names();
 
 struct Violation {
