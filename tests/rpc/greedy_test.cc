@@ -115,7 +115,13 @@ TEST_F(Greedy, FramesThatHaveOnlyBegunCostBoundedMemory) {
     peers.back().send_what_fits(bootstrap_frame() + begun);
     EXPECT_TRUE(bystander_is_well());
   }
-  EXPECT_LT(resident_bytes() - before, size_t{32} << 20);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  // What is freed, and shadows of memory, are resident too.
+  constexpr size_t kTimes = 3;
+#else
+  constexpr size_t kTimes = 1;
+#endif
+  EXPECT_LT(resident_bytes() - before, kTimes * (size_t{32} << 20)) << "of 120 MiB that were sent";
 }
 
 TEST_F(Greedy, WhoHoldsMemoryThatOthersWaitForHasToComeOn) {
