@@ -126,24 +126,15 @@ void draw_faults(Random& random, const Kinds& included, Plan& plan) {
 }
 
 // Drawn by themselves, so that what else happens in a run stays as it is without them.
-void draw_unit_faults(uint64_t seed, Plan& plan) {
-  Random random(seed, "units");
+void draw_apart(uint64_t seed, const char* kinds, Kind kind, int64_t most, Plan& plan) {
+  Random random(seed, kinds);
   if (!random.chance(0.3)) return;
-  for (int64_t i = random.between(1, 6); i > 0; --i)
-    plan.push_back({.kind = Kind::kFailUnit,
-                    .at_ns = random.between(kSecond, kBusyNs),
-                    .node = static_cast<int>(random.between(0, kNodes - 1)),
-                    .number = static_cast<uint64_t>(random.between(0, 1))});
-}
-
-// Likewise.
-void draw_resets(uint64_t seed, Plan& plan) {
-  Random random(seed, "resets");
-  if (!random.chance(0.3)) return;
-  for (int64_t i = random.between(1, 8); i > 0; --i)
-    plan.push_back({.kind = Kind::kReset,
-                    .at_ns = random.between(kSecond, kBusyNs),
-                    .node = static_cast<int>(random.between(0, kNodes - 1))});
+  for (int64_t i = random.between(1, most); i > 0; --i) {
+    Action action{.kind = kind, .at_ns = random.between(kSecond, kBusyNs)};
+    action.node = static_cast<int>(random.between(0, kNodes - 1));
+    if (kind == Kind::kFailUnit) action.number = static_cast<uint64_t>(random.between(0, 1));
+    plan.push_back(action);
+  }
 }
 
 }  // namespace
@@ -217,8 +208,8 @@ Plan make_plan(uint64_t seed, const Kinds& included) {
   Plan plan;
   draw_work(random, included, plan);
   draw_faults(random, included, plan);
-  if (included.contains("units")) draw_unit_faults(seed, plan);
-  if (included.contains("resets")) draw_resets(seed, plan);
+  if (included.contains("units")) draw_apart(seed, "units", Kind::kFailUnit, 6, plan);
+  if (included.contains("resets")) draw_apart(seed, "resets", Kind::kReset, 8, plan);
   std::stable_sort(plan.begin(), plan.end(),
                    [](const Action& a, const Action& b) { return a.at_ns < b.at_ns; });
   return plan;

@@ -7,48 +7,18 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl.hpp>
 #include <chrono>
-#include <deque>
 #include <fstream>
 #include <thread>
 
 #include "rpc/error.h"
 #include "tests/rpc/raw_peer.h"
-#include "tests/rpc/server_thread.h"
-#include "tests/rpc/test_certificates.h"
+#include "tests/rpc/tls_scene.h"
 
 namespace tierpilot::test {
 namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
-
-constexpr const char* kNames = "DNS:localhost,IP:127.0.0.1";
-
-class Tls : public testing::Test {
- protected:
-  Tls() { limits_.handshake_timeout_ms = 5'000; }
-
-  ServerThread& serve(const TlsFiles& files) {
-    server_.emplace(*Address::parse("tls:127.0.0.1:0"), files, limits_);
-    return *server_;
-  }
-  Address named(const std::string& host) {
-    return {Address::Kind::kTls, {}, host, server_->address().port};
-  }
-  Error refusal(const Address& address, const TlsFiles& files) {
-    auto error = error_of([&] { connect(loop_, address, files, limits_); });
-    return error.value_or(Error{ErrorCode::kInvalid, "was not refused"});
-  }
-
-  TemporaryFolder folder_;
-  TestAuthority authority_{folder_.path(), "cluster"};
-  TestAuthority stranger_{folder_.path(), "stranger"};
-  TlsFiles server_files_ = authority_.issue("coordinator", kNames);
-  TlsFiles client_files_ = authority_.issue("node-7", kNames);
-  RpcLimits limits_;
-  EventLoop loop_;
-  std::optional<ServerThread> server_;
-};
 
 TEST_F(Tls, GoodPairTalksAndKnowsEachOther) {
   serve(server_files_);
@@ -76,7 +46,7 @@ TEST_F(Tls, WhoHasManyConnectionsLeavesRoomToOthers) {
   auto other_busy = echo_of(*other).neverRequest().send().ignoreResult();
   EXPECT_EQ(echo(loop_, echo_of(*one), "x") + echo(loop_, echo_of(*other), "y"), "xy");
   EXPECT_EQ(refusal(named("localhost"), client_files_).code, ErrorCode::kUnreachable);
-  const auto other_files = authority_.issue("node-8", kNames);
+  const auto other_files = authority_.issue("node-8", kLocalNames);
   auto idle = connect(loop_, named("localhost"), other_files);
   auto used = connect(loop_, named("localhost"), other_files);
   EXPECT_EQ(echo(loop_, echo_of(*used), "x"), "x");
@@ -107,7 +77,7 @@ TEST_F(Tls, LargePayloadsAndManyCalls) {
 }
 
 TEST_F(Tls, ServerOfAnotherAuthorityIsRefused) {
-  serve(stranger_.issue("impostor", kNames));
+  serve(stranger_.issue("impostor", kLocalNames));
   const Error error = refusal(named("localhost"), client_files_);
   EXPECT_EQ(error.code, ErrorCode::kDenied) << error.message;
   EXPECT_NE(error.message.find("certificate verify failed"), std::string::npos) << error.message;
@@ -115,7 +85,7 @@ TEST_F(Tls, ServerOfAnotherAuthorityIsRefused) {
 
 TEST_F(Tls, ClientOfAnotherAuthorityIsRefused) {
   serve(server_files_);
-  TlsFiles files = stranger_.issue("intruder", kNames);
+  TlsFiles files = stranger_.issue("intruder", kLocalNames);
   files.ca = client_files_.ca;  // it does trust the server
   const Error error = refusal(named("localhost"), files);
   EXPECT_EQ(error.code, ErrorCode::kDenied) << error.message;
@@ -128,11 +98,11 @@ TEST_F(Tls, WhoIsRefusedIsToldWhatIsWrongWithItsCertificate) {
   serve(server_files_);
   constexpr long kDay_s = Validity::kDay_s;
   const auto told =
-      refusal(named("localhost"), authority_.issue("late", kNames, {-2 * kDay_s, -kDay_s}));
+      refusal(named("localhost"), authority_.issue("late", kLocalNames, {-2 * kDay_s, -kDay_s}));
   EXPECT_EQ(told.code, ErrorCode::kDenied);
   EXPECT_NE(told.message.find("this program's certificate has expired"), std::string::npos)
       << told.message;
-  TlsFiles files = stranger_.issue("intruder", kNames);
+  TlsFiles files = stranger_.issue("intruder", kLocalNames);
   files.ca = client_files_.ca;
   const auto unknown = refusal(named("localhost"), files);
   EXPECT_NE(unknown.message.find("is of an authority that the other side does not know"),
@@ -185,65 +155,6 @@ TEST_F(Tls, GarbageAndSilenceInsteadOfAHandshakeAreRefused) {
   RawPeer silent(server_->address());
   EXPECT_TRUE(silent.is_closed_by_peer());
   EXPECT_TRUE(server_->comes_true([](ServerThread& s) { return s.rejected_peers() == 2; }));
-}
-
-// Nobody knows whose they are.
-TEST_F(Tls, SilentConnectionsTakeNobodysPlace) {
-  limits_.max_connections = 2;
-  limits_.spare_idle_ms = 1;
-  limits_.handshake_timeout_ms = 60'000;
-  serve(server_files_);
-  auto one = connect(loop_, named("localhost"), client_files_);
-  auto other = connect(loop_, named("localhost"), client_files_);
-  loop_.after_ms(20).wait(loop_.wait_scope());  // both are idle
-  std::deque<RawPeer> silent;
-  for (int i = 0; i < 8; ++i) silent.emplace_back(server_->address());
-  loop_.after_ms(200).wait(loop_.wait_scope());
-  EXPECT_EQ(server_->connections(), 2u);
-  EXPECT_EQ(echo(loop_, echo_of(*one), "x") + echo(loop_, echo_of(*other), "y"), "xy");
-  loop_.after_ms(20).wait(loop_.wait_scope());
-  auto known = connect(loop_, named("localhost"), client_files_);
-  EXPECT_EQ(echo(loop_, echo_of(*known), "x"), "x") << "one that is known finds room as before";
-  EXPECT_EQ(server_->connections(), 2u);
-}
-
-TEST_F(Tls, SilentConnectionsLeaveRoomForSessions) {
-  limits_.max_connections = 2;
-  limits_.handshake_timeout_ms = 60'000;
-  serve(server_files_);
-  std::deque<RawPeer> silent;
-  for (int i = 0; i < 8; ++i) silent.emplace_back(server_->address());
-  loop_.after_ms(100).wait(loop_.wait_scope());
-  auto one = connect(loop_, named("localhost"), client_files_);
-  auto other = connect(loop_, named("localhost"), client_files_);
-  EXPECT_EQ(echo(loop_, echo_of(*one), "x") + echo(loop_, echo_of(*other), "y"), "xy");
-}
-
-TEST_F(Tls, WhereAllWaitForAHandshakeTheLongestMakesRoom) {
-  limits_.max_handshakes = 4;
-  limits_.spare_handshake_ms = 300;
-  limits_.handshake_timeout_ms = 60'000;
-  serve(server_files_);
-  std::deque<RawPeer> silent;
-  for (int i = 0; i < 5; ++i) silent.emplace_back(server_->address());
-  EXPECT_EQ(silent[0].receive(100), -1) << "it may be slow";
-  auto known = connect(loop_, named("localhost"), client_files_);
-  EXPECT_EQ(echo(loop_, echo_of(*known), "x"), "x");
-  EXPECT_TRUE(silent[0].is_closed_by_peer());
-}
-
-// As nodes do when their coordinator was restarted.
-TEST_F(Tls, MoreThanMayWaitForAHandshakeAllGetIn) {
-  constexpr size_t kMany = 24;
-  limits_.max_handshakes = 2;
-  serve(server_files_);
-  const auto identity = value_or_throw(TlsIdentity::load(client_files_));
-  auto dials = kj::heapArrayBuilder<kj::Promise<kj::Own<RpcConnection>>>(kMany);
-  for (size_t i = 0; i < kMany; ++i)
-    dials.add(RpcConnection::connect(loop_, named("localhost"), identity));
-  const auto connections = kj::joinPromises(dials.finish()).wait(loop_.wait_scope());
-  EXPECT_EQ(server_->connections(), kMany);
-  EXPECT_EQ(server_->rejected_peers(), 0u);
 }
 
 TEST_F(Tls, ServerThatGoesIsNoticed) {
@@ -299,7 +210,7 @@ TEST_F(Tls, ABrokenFileChangesNothingAndIsNamed) {
 
 TEST_F(Tls, WhoIsRevokedIsCutAndRefusedAndOthersAreNot) {
   server_files_.crl = authority_.revoke({});
-  const auto other_files = authority_.issue("node-8", kNames);
+  const auto other_files = authority_.issue("node-8", kLocalNames);
   serve(server_files_);
   auto revoked = connect(loop_, named("localhost"), client_files_);
   auto other = connect(loop_, named("localhost"), other_files);
@@ -311,7 +222,7 @@ TEST_F(Tls, WhoIsRevokedIsCutAndRefusedAndOthersAreNot) {
   EXPECT_EQ(refusal(named("localhost"), client_files_).code, ErrorCode::kDenied);
   EXPECT_EQ(echo(loop_, echo_of(*other), "goes on"), "goes on");
   // A new one of the same name.
-  const auto renewed = authority_.issue("node-7", kNames);
+  const auto renewed = authority_.issue("node-7", kLocalNames);
   auto again = connect(loop_, named("localhost"), renewed);
   EXPECT_EQ(echo(loop_, echo_of(*again), "x"), "x");
 }
@@ -326,7 +237,7 @@ TEST_F(Tls, ARevokedServerIsRefused) {
 
 TEST_F(Tls, AnExpiredPeerIsCutAtTheReload) {
   serve(server_files_);
-  const auto brief = authority_.issue("brief", kNames, {.from_s = -600, .until_s = 3});
+  const auto brief = authority_.issue("brief", kLocalNames, {.from_s = -600, .until_s = 3});
   auto connection = connect(loop_, named("localhost"), brief);
   auto unanswered = echo_of(*connection).neverRequest().send();
   EXPECT_EQ(echo(loop_, echo_of(*connection), "x"), "x");
@@ -338,7 +249,7 @@ TEST_F(Tls, AnExpiredPeerIsCutAtTheReload) {
 
 TEST_F(Tls, OneThatExpiresIsCutWithoutAReload) {
   serve(server_files_);
-  const auto brief = authority_.issue("brief", kNames, {.from_s = -600, .until_s = 3});
+  const auto brief = authority_.issue("brief", kLocalNames, {.from_s = -600, .until_s = 3});
   auto connection = connect(loop_, named("localhost"), brief);
   auto unanswered = echo_of(*connection).neverRequest().send();
   EXPECT_EQ(echo(loop_, echo_of(*connection), "x"), "x");
@@ -349,7 +260,7 @@ TEST_F(Tls, OneThatExpiresIsCutWithoutAReload) {
 
 TEST_F(Tls, ACertificateThatIsNamedLikeAnAccountIsRefused) {
   serve(server_files_);
-  const auto impostor = authority_.issue("uid 1000", kNames);
+  const auto impostor = authority_.issue("uid 1000", kLocalNames);
   // The client's own handshake ends before the server looks at the name.
   auto late = error_of([&] {
     auto connection = connect(loop_, named("localhost"), impostor);
@@ -363,7 +274,7 @@ TEST_F(Tls, ACertificateThatIsNamedLikeAnAccountIsRefused) {
 TEST_F(Tls, ACertificateThatNamesNobodyIsRefusedOfAClient) {
   serve(server_files_);
   auto late = error_of([&] {
-    auto connection = connect(loop_, named("localhost"), authority_.issue("", kNames));
+    auto connection = connect(loop_, named("localhost"), authority_.issue("", kLocalNames));
     echo(loop_, echo_of(*connection), "x");
   });
   EXPECT_TRUE(late);
@@ -390,7 +301,7 @@ TEST_F(Tls, AHandshakeThatBeganBeforeAReloadIsJudgedByWhatIsReadNow) {
 }
 
 TEST_F(Tls, AListThatIsOutOfDateStillRefusesWhoIsOnIt) {
-  const auto other_files = authority_.issue("node-8", kNames);
+  const auto other_files = authority_.issue("node-8", kLocalNames);
   server_files_.crl = authority_.revoke({client_files_.certificate}, -60);
   serve(server_files_);
   EXPECT_EQ(refusal(named("localhost"), client_files_).code, ErrorCode::kDenied);
@@ -427,7 +338,7 @@ TEST_F(Tls, ChangedFilesAreReadWhenTheyHaveSettled) {
   serve(server_files_);
   auto identity = value_or_throw(TlsIdentity::load(server_files_));
   EXPECT_FALSE(identity->settled_change());
-  authority_.issue("coordinator", kNames);
+  authority_.issue("coordinator", kLocalNames);
   EXPECT_FALSE(identity->settled_change()) << "it may be written still";
   EXPECT_TRUE(identity->settled_change());
   ASSERT_TRUE(identity->reload());

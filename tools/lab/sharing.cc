@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "policies/sim/sharing/full_load.h"
-#include "policies/sim/sharing/full_load_report.h"
+#include "policies/sim/sharing/full_load/full_load.h"
+#include "policies/sim/sharing/full_load/full_load_report.h"
 #include "tools/lab/policies.h"
 #include "tools/lab/progress_bar.h"
 

@@ -1,4 +1,4 @@
-#include "policies/sim/sharing/clairvoyant.h"
+#include "policies/sim/sharing/full_load/clairvoyant.h"
 
 #include <algorithm>
 #include <map>
@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "policies/sharing/placement.h"
-#include "policies/sim/sharing/refilling.h"
+#include "policies/sim/sharing/full_load/refilling.h"
 
 namespace tierpilot::sharing {
 namespace {

@@ -1,12 +1,12 @@
-#include "policies/sim/sharing/allocation_bound.h"
+#include "policies/sim/sharing/full_load/allocation_bound.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "base/random.h"
-#include "policies/sim/sharing/clairvoyant.h"
-#include "tests/unit/sim/sharing/idle_cluster.h"
+#include "policies/sim/sharing/full_load/clairvoyant.h"
+#include "tests/unit/sim/sharing/full_load/idle_cluster.h"
 
 namespace tierpilot::sharing {
 namespace {

@@ -1,4 +1,4 @@
-#include "policies/sim/sharing/restricted_master.h"
+#include "policies/sim/sharing/full_load/restricted_master.h"
 
 #include <algorithm>
 #include <limits>

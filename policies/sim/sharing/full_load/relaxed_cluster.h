@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "policies/sharing/cluster.h"
-#include "policies/sim/sharing/dual_feasible.h"
+#include "policies/sim/sharing/full_load/dual_feasible.h"
 
 namespace tierpilot::sharing {
 

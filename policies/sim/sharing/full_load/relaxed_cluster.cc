@@ -1,4 +1,4 @@
-#include "policies/sim/sharing/relaxed_cluster.h"
+#include "policies/sim/sharing/full_load/relaxed_cluster.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "policies/sim/sharing/refilling.h"
+#include "policies/sim/sharing/full_load/refilling.h"
 
 #include <algorithm>
 #include <tuple>

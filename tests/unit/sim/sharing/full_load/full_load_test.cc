@@ -1,4 +1,4 @@
-#include "policies/sim/sharing/full_load.h"
+#include "policies/sim/sharing/full_load/full_load.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/random.h"
-#include "policies/sim/sharing/full_load_report.h"
+#include "policies/sim/sharing/full_load/full_load_report.h"
 
 namespace tierpilot::sharing {
 namespace {

@@ -1,4 +1,4 @@
-#include "policies/sim/sharing/full_load_report.h"
+#include "policies/sim/sharing/full_load/full_load_report.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,11 +1,11 @@
-#include "policies/sim/sharing/clairvoyant.h"
+#include "policies/sim/sharing/full_load/clairvoyant.h"
 
 #include <gtest/gtest.h>
 
 #include "policies/sharing/filling.h"
+#include "policies/sim/sharing/full_load/refilling.h"
 #include "policies/sim/sharing/pods.h"
-#include "policies/sim/sharing/refilling.h"
-#include "tests/unit/sim/sharing/idle_cluster.h"
+#include "tests/unit/sim/sharing/full_load/idle_cluster.h"
 
 namespace tierpilot::sharing {
 namespace {

@@ -1,4 +1,4 @@
-#include "policies/sim/sharing/dual_feasible.h"
+#include "policies/sim/sharing/full_load/dual_feasible.h"
 
 #include <gtest/gtest.h>
 

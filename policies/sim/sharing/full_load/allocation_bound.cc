@@ -1,11 +1,11 @@
-#include "policies/sim/sharing/allocation_bound.h"
+#include "policies/sim/sharing/full_load/allocation_bound.h"
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
-#include "policies/sim/sharing/relaxed_cluster.h"
-#include "policies/sim/sharing/restricted_master.h"
+#include "policies/sim/sharing/full_load/relaxed_cluster.h"
+#include "policies/sim/sharing/full_load/restricted_master.h"
 
 namespace tierpilot::sharing {
 namespace {

@@ -1,4 +1,4 @@
-#include "policies/sim/sharing/full_load.h"
+#include "policies/sim/sharing/full_load/full_load.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,8 +10,8 @@
 #include "policies/sharing/filling.h"
 #include "policies/sharing/fragmentation.h"
 #include "policies/sharing/placement.h"
-#include "policies/sim/sharing/allocation_bound.h"
-#include "policies/sim/sharing/clairvoyant.h"
+#include "policies/sim/sharing/full_load/allocation_bound.h"
+#include "policies/sim/sharing/full_load/clairvoyant.h"
 
 namespace tierpilot::sharing {
 namespace {

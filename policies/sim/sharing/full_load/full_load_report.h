@@ -3,7 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "policies/sim/sharing/full_load.h"
+#include "policies/sim/sharing/full_load/full_load.h"
 
 namespace tierpilot::sharing {
 
