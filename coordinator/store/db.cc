@@ -120,6 +120,14 @@ Status Db::checkpoint() {
   return {};
 }
 
+Status Db::empty_log() {
+  *logged_pages_ = 0;
+  if (sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr) !=
+      SQLITE_OK)
+    return fail_sqlite(db_.get());
+  return {};
+}
+
 Result<Query> Db::query(const char* sql) {
   auto& statement = statements_[sql];
   if (!statement) {

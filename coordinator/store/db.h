@@ -58,6 +58,9 @@ class Db {
   int logged_pages() const { return *logged_pages_; }
   // As much of the log as nobody reads, without waiting for anybody.
   Status checkpoint();
+  // All that the log has is in the database, synced, and the log begins anew. kExhausted, kIo: not
+  // yet, with nothing lost.
+  Status empty_log();
 
  private:
   Db() = default;

@@ -64,6 +64,9 @@ Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& director
   if (!writer) return tl::unexpected(writer.error());
   if (auto set = writer->execute(kPragmas); !set) return tl::unexpected(set.error());
   if (auto made = records::create_tables(*writer); !made) return tl::unexpected(made.error());
+  // Who finds it is told of it. A full disk has failed no sync, and can still be read.
+  if (auto anew = writer->empty_log(); !anew && anew.error().code != ErrorCode::kExhausted)
+    return tl::unexpected(anew.error());
   auto reader = Db::open(path);
   if (!reader) return tl::unexpected(reader.error());
   auto checkpointer = Db::open(path);
@@ -163,7 +166,16 @@ std::vector<Store::Pending> Store::take_batch() {
   return batch;
 }
 
+Status Store::write_found_anew() {
+  if (found_is_written_) return {};
+  auto written = writer_.empty_log();
+  found_is_written_ = written.has_value();
+  return written;
+}
+
 std::vector<Status> Store::commit(const std::vector<Pending>& batch) {
+  if (const auto found = write_found_anew(); !found)
+    return std::vector<Status>(batch.size(), found);
   // Nearly always all of them succeed, and a savepoint is two more statements for each.
   const auto done = commit_all(batch);
   if (done) return std::vector<Status>(batch.size());

@@ -30,7 +30,7 @@ class Store {
   enum class Commits { kByThread, kByCaller };
 
   // Opens `directory`/tierpilot.db and locks it: kConflict when another coordinator has it, or when
-  // a backup was not restored to its end there.
+  // a backup was not restored to its end there. kIo: its file system fails.
   static Result<std::unique_ptr<Store>> open(const std::filesystem::path& directory, Post post,
                                              Commits commits = Commits::kByThread);
   // Commits what was written, then stops; callbacks of those writes may not be called any more.
@@ -62,11 +62,16 @@ class Store {
   std::vector<Status> commit(const std::vector<Pending>& batch);
   Status commit_all(const std::vector<Pending>& batch);
   std::vector<Status> commit_each(const std::vector<Pending>& batch);
+  // Before anything is told of what is found in the log, or written behind it: where a sync failed
+  // before the last process ended, that is perhaps in the page cache alone (Linux takes such pages
+  // for written), and the next power cut would take with it all that came after.
+  Status write_found_anew();
   void note_trouble(const std::vector<Status>& results);
 
-  UniqueFd lock_;  // held until all below is closed
-  Db writer_;      // writer thread only
-  Db reader_;      // owner's thread only
+  UniqueFd lock_;                  // held until all below is closed
+  Db writer_;                      // writer thread only
+  Db reader_;                      // owner's thread only
+  bool found_is_written_ = false;  // writer thread only
   Checkpointer checkpointer_;
   Post post_;
   mutable std::mutex mutex_;

@@ -136,7 +136,7 @@ void Coordinator::refuse_newer_store() {
 void Coordinator::downgrade(int64_t down_ns) {
   if (!up()) return;
   kill(Disk::End::kKilled, down_ns);
-  if (!at_.disk.full()) refuse_newer_store();
+  if (at_.disk.sound()) refuse_newer_store();
 }
 
 void Coordinator::tick() {

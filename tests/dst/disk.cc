@@ -26,13 +26,21 @@ int Disk::write(File& file, const void* data, size_t size, size_t offset) {
   if (!goes_on()) return SQLITE_IOERR_WRITE;
   if (full_ && offset + size > file.seen.size()) return SQLITE_FULL;
   const auto* bytes = static_cast<const uint8_t*>(data);
-  file.unsynced.push_back({offset, {bytes, bytes + size}});
-  apply(file.seen, file.unsynced.back());
+  if (fails()) {
+    put(file, bytes, static_cast<size_t>(errors_.between(0, static_cast<int64_t>(size))), offset);
+    return SQLITE_IOERR_WRITE;
+  }
+  put(file, bytes, size, offset);
   return SQLITE_OK;
 }
 
+void Disk::put(File& file, const uint8_t* data, size_t size, size_t offset) {
+  file.unsynced.push_back({offset, {data, data + size}});
+  apply(file.seen, file.unsynced.back());
+}
+
 int Disk::truncate(File& file, size_t size) {
-  if (!goes_on()) return SQLITE_IOERR_TRUNCATE;
+  if (!goes_on() || fails()) return SQLITE_IOERR_TRUNCATE;
   file.unsynced.push_back({size, {}, true});
   apply(file.seen, file.unsynced.back());
   return SQLITE_OK;
@@ -40,6 +48,11 @@ int Disk::truncate(File& file, size_t size) {
 
 int Disk::sync(File& file) {
   if (!goes_on()) return SQLITE_IOERR_FSYNC;
+  if (fails()) {
+    // The next one succeeds, and what was written before it is not on disk for all that.
+    if (errors_.chance(0.5)) file.unsynced.clear();
+    return SQLITE_IOERR_FSYNC;
+  }
   for (const auto& write : file.unsynced) apply(file.synced, write);
   file.unsynced.clear();
   return SQLITE_OK;

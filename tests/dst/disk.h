@@ -1,5 +1,6 @@
 // The coordinator's disk: an SQLite VFS in memory that knows what was synced. A power cut loses or
-// tears what was not, sector by sector; a killed process loses nothing that it had written.
+// tears what was not, sector by sector; a killed process loses nothing that it had written. Where
+// it fails, a write leaves a part, and a sync forgets what it was to keep, as Linux does.
 #pragma once
 
 #include <sqlite3.h>
@@ -16,7 +17,7 @@ namespace tierpilot::dst {
 
 class Disk {
  public:
-  explicit Disk(uint64_t seed) : random_(seed, "disk") {}
+  explicit Disk(uint64_t seed) : random_(seed, "disk"), errors_(seed, "disk errors") {}
 
   enum class End { kKilled, kPowerCut };
   // Nothing is read or written any more, until revive().
@@ -28,7 +29,9 @@ class Disk {
   void stop_after(int operations) { left_ = operations; }
   // Files do not grow any more.
   void set_full(bool full) { full_ = full; }
-  bool full() const { return full_; }
+  // Each write, sync and truncation fails with this probability.
+  void set_failing(double share) { failing_ = share; }
+  bool sound() const { return !full_ && failing_ == 0; }
   size_t bytes() const;
 
   struct File {
@@ -61,11 +64,15 @@ class Disk {
   static void apply(std::vector<uint8_t>& bytes, const File::Write& write);
   void tear(File& file);
   bool goes_on();
+  bool fails() { return failing_ > 0 && errors_.chance(failing_); }
+  void put(File& file, const uint8_t* data, size_t size, size_t offset);
 
   Random random_;
+  Random errors_;
   std::map<std::string, File> files_;
   bool dead_ = false;
   bool full_ = false;
+  double failing_ = 0;
   int left_ = -1;
 };
 

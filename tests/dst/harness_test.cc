@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include "coordinator/store/db.h"
 #include "tests/dst/shrink.h"
 #include "tests/dst/world.h"
 
@@ -40,51 +39,6 @@ TEST_F(Harness, TheSameSeedGivesTheSameHistory) {
   }
   EXPECT_GT(lines, 30u) << "something happens in them";
   EXPECT_NE(history(3, {}), history(4, {}));
-}
-
-class DiskTest : public testing::Test {
- protected:
-  DiskTest() { Disk::use(&disk_); }
-  ~DiskTest() override { Disk::use(nullptr); }
-
-  // How many of a hundred committed rows are there after the end.
-  int64_t left_after(const char* synchronous, Disk::End end) {
-    {
-      auto db = Db::open("test.db");
-      EXPECT_TRUE(db->execute("PRAGMA journal_mode=WAL"));
-      EXPECT_TRUE(db->execute(synchronous));
-      EXPECT_TRUE(db->execute("CREATE TABLE IF NOT EXISTS rows(id INTEGER PRIMARY KEY)"));
-      for (int i = 0; i < 100; ++i) EXPECT_TRUE(db->execute("INSERT INTO rows VALUES(NULL)"));
-      disk_.stop();
-    }
-    disk_.revive(end);
-    auto db = Db::open("test.db");
-    auto count = db->query("SELECT COUNT(*) FROM rows");
-    if (!count || !count->step().value_or(false)) return 0;
-    return count->integer(0);
-  }
-
-  Disk disk_{7};
-};
-
-TEST_F(DiskTest, KeepsWhatWasSynced) {
-  EXPECT_EQ(left_after("PRAGMA synchronous=FULL", Disk::End::kPowerCut), 100);
-}
-
-TEST_F(DiskTest, LosesWhatWasNotSyncedWithThePower) {
-  EXPECT_LT(left_after("PRAGMA synchronous=OFF", Disk::End::kPowerCut), 100);
-}
-
-TEST_F(DiskTest, LosesNothingOfAKilledProcess) {
-  EXPECT_EQ(left_after("PRAGMA synchronous=OFF", Disk::End::kKilled), 100);
-}
-
-TEST_F(DiskTest, IsFullUntilItIsNot) {
-  auto db = Db::open("test.db");
-  disk_.set_full(true);
-  EXPECT_EQ(db->execute("CREATE TABLE rows(id)").error().code, ErrorCode::kExhausted);
-  disk_.set_full(false);
-  EXPECT_TRUE(db->execute("CREATE TABLE rows(id)"));
 }
 
 TEST(Network, LosesWhatIsOnItsWayAndIsHeldByItsConnection) {

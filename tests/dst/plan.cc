@@ -13,10 +13,6 @@ namespace {
 
 constexpr int64_t kBusyNs = 20 * kSecond;
 
-bool is_node_fault(Kind kind) {
-  return kind >= Kind::kKillDaemon;
-}
-
 Action draw_fault(Random& random, Kind kind) {
   Action action{.kind = kind, .at_ns = random.between(kSecond / 2, kBusyNs)};
   if (is_node_fault(kind)) action.node = static_cast<int>(random.between(0, kNodes - 1));
@@ -133,11 +129,19 @@ void draw_apart(uint64_t seed, const char* kinds, Kind kind, int64_t most, Plan&
     Action action{.kind = kind, .at_ns = random.between(kSecond, kBusyNs)};
     action.node = static_cast<int>(random.between(0, kNodes - 1));
     if (kind == Kind::kFailUnit) action.number = static_cast<uint64_t>(random.between(0, 1));
+    if (kind == Kind::kFailDisk) {
+      action.lasts_ns = random.between(20 * kMs, 7 * kSecond);
+      action.number = static_cast<uint64_t>(random.between(1, 9));
+    }
     plan.push_back(action);
   }
 }
 
 }  // namespace
+
+bool is_node_fault(Kind kind) {
+  return kind >= Kind::kKillDaemon && kind != Kind::kFailDisk;
+}
 
 const char* kind_name(Kind kind) {
   static const char* const names[kKinds] = {"submit",
@@ -170,7 +174,8 @@ const char* kind_name(Kind kind) {
                                             "lose-disk",
                                             "kill-at-end-of-task",
                                             "fail-unit",
-                                            "reset-connection"};
+                                            "reset-connection",
+                                            "fail-disk"};
   return names[static_cast<int>(kind)];
 }
 
@@ -182,6 +187,8 @@ std::string describe(const Action& action) {
     text += action.number == 1 ? " from it" : action.number == 2 ? " to it" : " both ways";
   else if (action.kind < Kind::kKillCoordinator)
     text += fmt::format(" {}", action.number);
+  else if (action.kind == Kind::kFailDisk)
+    text += fmt::format(" at {} in ten operations", action.number);
   else if (action.kind == Kind::kCutInCommit)
     text += fmt::format(" at disk operation {}", action.number);
   else if (action.kind == Kind::kKillInCommit || action.kind == Kind::kRebootInCommit)
@@ -198,8 +205,8 @@ std::string describe(const Action& action) {
 }
 
 const Kinds& optional_kinds() {
-  static const Kinds names{"stops", "writes", "removes", "starts", "gangs", "pauses",
-                           "skew",  "damage", "losses",  "units",  "resets"};
+  static const Kinds names{"stops", "writes", "removes", "starts", "gangs",  "pauses",
+                           "skew",  "damage", "losses",  "units",  "resets", "errors"};
   return names;
 }
 
@@ -210,6 +217,7 @@ Plan make_plan(uint64_t seed, const Kinds& included) {
   draw_faults(random, included, plan);
   if (included.contains("units")) draw_apart(seed, "units", Kind::kFailUnit, 6, plan);
   if (included.contains("resets")) draw_apart(seed, "resets", Kind::kReset, 8, plan);
+  if (included.contains("errors")) draw_apart(seed, "errors", Kind::kFailDisk, 3, plan);
   std::stable_sort(plan.begin(), plan.end(),
                    [](const Action& a, const Action& b) { return a.at_ns < b.at_ns; });
   return plan;

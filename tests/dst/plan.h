@@ -43,9 +43,11 @@ enum class Kind {
   kKillAtEnd,
   kFailUnit,
   kReset,
+  kFailDisk,
 };
-inline constexpr int kKinds = static_cast<int>(Kind::kReset) + 1;
+inline constexpr int kKinds = static_cast<int>(Kind::kFailDisk) + 1;
 const char* kind_name(Kind kind);
+bool is_node_fault(Kind kind);
 
 struct Action {
   Kind kind = Kind::kSubmit;
@@ -72,6 +74,7 @@ std::string describe(const Action& action);
 //   losses   a node comes back with an empty disk
 //   units    compute units fail
 //   resets   a node's connection breaks, with all that was on its way
+//   errors   the coordinator's disk fails now and then
 using Kinds = std::set<std::string>;
 const Kinds& optional_kinds();
 

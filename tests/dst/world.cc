@@ -85,7 +85,7 @@ void World::act(const Action& action) {
     case Kind::kCancel:
       return client_.cancel(action.number);
     default:
-      return action.kind >= Kind::kKillDaemon ? act_on_node(action) : act_on_coordinator(action);
+      return is_node_fault(action.kind) ? act_on_node(action) : act_on_coordinator(action);
   }
 }
 
@@ -111,6 +111,9 @@ void World::act_on_coordinator(const Action& action) {
     case Kind::kFullDisk:
       disk_.set_full(true);
       return loop_.after(action.lasts_ns, nullptr, [this] { disk_.set_full(false); });
+    case Kind::kFailDisk:
+      disk_.set_failing(static_cast<double>(action.number) / 10);
+      return loop_.after(action.lasts_ns, nullptr, [this] { disk_.set_failing(0); });
     case Kind::kSlowDisk:
       coordinator.set_slow_disk(true);
       return loop_.after(action.lasts_ns, nullptr, [this] { coordinator_->set_slow_disk(false); });
@@ -166,6 +169,7 @@ void World::heal() {
   tell("no faults from now on");
   network_.heal();
   disk_.set_full(false);
+  disk_.set_failing(0);
   disk_.stop_after(-1);
   coordinator_->set_slow_disk(false);
   for (auto& node : nodes_) node->heal();
