@@ -98,6 +98,7 @@ void Client::told(const std::string& request, const std::vector<TaskSpec>& tasks
                   const std::map<std::string, Judge::Seen>& before,
                   const Result<SubmitReceipt>& receipt) {
   if (!receipt) {
+    if (receipt.error().code == ErrorCode::kIo) return;  // its disk cannot be asked now
     if (receipts_.contains(request) || receipt.error().code == ErrorCode::kConflict)
       at_.judge.violated("lost-submit", fmt::format("request '{}' was acknowledged, and is now: {}",
                                                     request, receipt.error().message));

@@ -29,7 +29,7 @@ class Disk {
   void stop_after(int operations) { left_ = operations; }
   // Files do not grow any more.
   void set_full(bool full) { full_ = full; }
-  // Each write, sync and truncation fails with this probability.
+  // Each read, write, sync and truncation fails with this probability.
   void set_failing(double share) { failing_ = share; }
   bool sound() const { return !full_ && failing_ == 0; }
   size_t bytes() const;
@@ -55,6 +55,7 @@ class Disk {
   int write(File& file, const void* data, size_t size, size_t offset);
   int truncate(File& file, size_t size);
   int sync(File& file);
+  bool fails() { return failing_ > 0 && errors_.chance(failing_); }
 
   // The one that SQLite uses from now on, also by default; null: none.
   static void use(Disk* disk);
@@ -64,7 +65,6 @@ class Disk {
   static void apply(std::vector<uint8_t>& bytes, const File::Write& write);
   void tear(File& file);
   bool goes_on();
-  bool fails() { return failing_ > 0 && errors_.chance(failing_); }
   void put(File& file, const uint8_t* data, size_t size, size_t offset);
 
   Random random_;

@@ -32,7 +32,7 @@ int close(sqlite3_file* file) {
 }
 
 int read(sqlite3_file* file, void* into, int size, sqlite3_int64 offset) {
-  if (g_disk->dead()) return SQLITE_IOERR_READ;
+  if (g_disk->dead() || g_disk->fails()) return SQLITE_IOERR_READ;
   const auto& seen = of(file).seen;
   const auto begin = std::min(static_cast<size_t>(offset), seen.size());
   const auto got = std::min(static_cast<size_t>(size), seen.size() - begin);

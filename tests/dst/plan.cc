@@ -129,11 +129,29 @@ void draw_apart(uint64_t seed, const char* kinds, Kind kind, int64_t most, Plan&
     Action action{.kind = kind, .at_ns = random.between(kSecond, kBusyNs)};
     action.node = static_cast<int>(random.between(0, kNodes - 1));
     if (kind == Kind::kFailUnit) action.number = static_cast<uint64_t>(random.between(0, 1));
-    if (kind == Kind::kFailDisk) {
-      action.lasts_ns = random.between(20 * kMs, 7 * kSecond);
-      action.number = static_cast<uint64_t>(random.between(1, 9));
-    }
     plan.push_back(action);
+  }
+}
+
+// A process often ends amid errors; whether the next one has counted on what is in the page cache
+// alone, a power cut tells.
+void draw_disk_errors(uint64_t seed, Plan& plan) {
+  Random random(seed, "errors");
+  if (!random.chance(0.3)) return;
+  for (int64_t i = random.between(1, 3); i > 0; --i) {
+    const int64_t at_ns = random.between(kSecond, kBusyNs);
+    const int64_t lasts_ns = random.between(20 * kMs, 5 * kSecond);
+    plan.push_back({.kind = Kind::kFailDisk,
+                    .at_ns = at_ns,
+                    .lasts_ns = lasts_ns,
+                    .number = static_cast<uint64_t>(random.between(1, 9))});
+    if (random.chance(0.5)) continue;
+    plan.push_back({.kind = Kind::kKillCoordinator,
+                    .at_ns = at_ns + random.between(0, lasts_ns),
+                    .lasts_ns = random.between(20 * kMs, kSecond)});
+    plan.push_back({.kind = Kind::kCutCoordinator,
+                    .at_ns = at_ns + lasts_ns + random.between(0, 4 * kSecond),
+                    .lasts_ns = random.between(20 * kMs, kSecond)});
   }
 }
 
@@ -217,7 +235,7 @@ Plan make_plan(uint64_t seed, const Kinds& included) {
   draw_faults(random, included, plan);
   if (included.contains("units")) draw_apart(seed, "units", Kind::kFailUnit, 6, plan);
   if (included.contains("resets")) draw_apart(seed, "resets", Kind::kReset, 8, plan);
-  if (included.contains("errors")) draw_apart(seed, "errors", Kind::kFailDisk, 3, plan);
+  if (included.contains("errors")) draw_disk_errors(seed, plan);
   std::stable_sort(plan.begin(), plan.end(),
                    [](const Action& a, const Action& b) { return a.at_ns < b.at_ns; });
   return plan;
