@@ -12,6 +12,7 @@ namespace {
 constexpr int64_t kPatienceNs = kSecond;
 constexpr int kTries = 40;
 constexpr uint64_t kDatasets = 3;
+constexpr uint64_t kJobs = 1'000'000;  // a plan has fewer
 
 std::string dataset_name(uint64_t number) {
   return fmt::format("d{}", number);
@@ -26,6 +27,36 @@ void make_gang(uint64_t seed, uint64_t number, std::vector<TaskSpec>& tasks) {
   task.gang.ranks = static_cast<uint32_t>(random.between(2, 4));
   task.gang.max_restarts = static_cast<uint32_t>(random.between(0, 2));
   for (auto& use : task.datasets) use.write = false;
+}
+
+// In some runs most tasks have shares of cores, and there are too few of these; some have a
+// promise, or one on trial.
+void make_shares(uint64_t seed, uint64_t number, std::vector<TaskSpec>& tasks) {
+  if (!Random(seed, "shares").chance(0.4)) return;
+  Random random(seed, fmt::format("shares {}", number));
+  for (auto& task : tasks) {
+    if (task.is_gang() || random.chance(0.2)) continue;
+    // Those that are not there yet have the whole job refused.
+    if (random.chance(0.8)) task.datasets.clear();
+    if (random.chance(0.5)) task.argv[1] = std::to_string(random.between(500, 6'000));
+    if (random.chance(0.5)) task.node = "n1";
+    task.memory_bytes = 1 << 20;
+    task.share.wanted = true;
+    task.share.milli = static_cast<uint32_t>(random.between(3, 10)) * 100;
+    task.share.latency_sensitive = random.chance(0.5);
+    if (random.chance(0.8)) task.share.estimate_ms = runs_ms(task.argv) + 50;
+    // Nobody knows when others end: such a promise is refused, and the job with it.
+    const bool may_be_promised = task.share.estimate_ms > 0 && task.after.empty();
+    if (!task.share.latency_sensitive || !may_be_promised || random.chance(0.4)) continue;
+    task.share.promise_ms = random.between(4, 40) * 1'000;
+    task.share.promise_on_trial = random.chance(0.5);
+  }
+}
+
+// That is final, for it says what can be had instead.
+bool is_no_promise(const Error& error) {
+  return error.code == ErrorCode::kExhausted &&
+         error.message.find("a promise of") != std::string::npos;
 }
 
 }  // namespace
@@ -48,6 +79,7 @@ std::vector<TaskSpec> make_job(uint64_t seed, uint64_t number, const Kinds& incl
       if (random.chance(0.25)) task.after.push_back(tasks[before].name);
   }
   if (included.contains("gangs")) make_gang(seed, number, tasks);
+  if (included.contains("shares")) make_shares(seed, number, tasks);
   return tasks;
 }
 
@@ -87,11 +119,25 @@ void Client::submit(uint64_t number, std::vector<TaskSpec> tasks) {
         core.intake.submit({"tester", request}, tasks, [=, this](Result<SubmitReceipt> receipt) {
           told(request, tasks, before, receipt);
           const bool refused = !receipt && (receipt.error().code == ErrorCode::kInvalid ||
-                                            receipt.error().code == ErrorCode::kNotFound);
+                                            receipt.error().code == ErrorCode::kNotFound ||
+                                            is_no_promise(receipt.error()));
           answer(receipt || refused);
         });
       },
       false);
+}
+
+void Client::ask_for_all() {
+  std::vector<TaskSpec> tasks(kNodes);
+  for (size_t node = 0; node < tasks.size(); ++node) {
+    auto& task = tasks[node];
+    task.name = fmt::format("all{}", node);
+    task.argv = {"work", "100", "0"};
+    task.node = fmt::format("n{}", node + 1);
+    task.memory_bytes = 1 << 20;
+    task.share = {.wanted = true, .milli = 1000};
+  }
+  submit(kJobs, std::move(tasks));
 }
 
 void Client::told(const std::string& request, const std::vector<TaskSpec>& tasks,
@@ -149,6 +195,8 @@ void Client::remove_dataset(uint64_t number) {
         at_.judge.removal_began(name);
         core.datasets.remove(name, [this, name, insists, answer](Status status) {
           const bool gone = status || status.error().code == ErrorCode::kNotFound;
+          // Where the coordinator ends before its next commit, it is done for all that.
+          if (!status && status.error().code == ErrorCode::kIo) return answer(false);
           // Who was told that it failed may count on the dataset.
           if (gone || !insists || status.error().code == ErrorCode::kConflict) {
             at_.judge.removal_ended(name, gone);

@@ -33,6 +33,8 @@ class Client {
   void add_dataset(uint64_t number);
   void remove_dataset(uint64_t number);
   void cancel(uint64_t task);
+  // Of each node all of its cores that are shared, which nobody has any more.
+  void ask_for_all();
   // Users who hear that a dataset is lost give up what waits for it.
   void cancel_users_of_lost();
   // An operator has all copies of all datasets read, and made anew where they are damaged.

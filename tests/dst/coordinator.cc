@@ -188,6 +188,7 @@ void Coordinator::look_at(uint64_t id) {
     return;
   }
   if (task->rank) return look_at(task->rank->gang);
+  at_.judge.told(*task);
   if (is_ended(task->state))
     at_.judge.ended(*task);
   else if (at_.judge.has_ended(id))

@@ -13,6 +13,7 @@ constexpr int64_t kAnswerTimeoutNs = 10 * kSecond;
 constexpr int64_t kFlushNs = 3 * kSecond;
 constexpr int64_t kPollNs = 20 * kMs;
 constexpr uint32_t kUnits = 2;
+constexpr int64_t kIterationMs = 40;
 
 ServeItem to_item(const DatasetNeed& need) {
   return {need.dataset, need.version, need.bytes, need.write, need.sources, need.digest};
@@ -27,6 +28,8 @@ agent::Assignment to_agent(const Assignment& from) {
   to.reckoning = from.reckoning;
   to.place_s = from.place_s;
   to.rank = from.rank;
+  if (const auto& share = from.share)
+    to.part = agent::UnitPart{share->unit, share->milli, share->memory_bytes, 0};
   return to;
 }
 
@@ -61,8 +64,8 @@ Daemon::Daemon(Surroundings surroundings)
           if (timer == heartbeat_ && idle_) update();
         });
       }),
-      tasks_({.cpus = {0, 1}, .units = kUnits}, pool_, warden_, at_.clock,
-             [this](agent::EventBody body) { events_.add(std::move(body)); }),
+      tasks_({.cpus = {0, 1}, .units = kUnits, .shared_units = {{.cpus = {2, 3}}}}, pool_, warden_,
+             at_.clock, [this](agent::EventBody body) { events_.add(std::move(body)); }),
       leasing_({at_.loop, at_.clock, life_, warden_, tasks_}),
       backoff_(kFirstRetryMs, kLongestRetryMs, at_.instance) {
   at_.instances.push_back(at_.instance);
@@ -71,9 +74,13 @@ Daemon::Daemon(Surroundings surroundings)
 
 Result<uint16_t> Daemon::start(const Assignment& assignment) {
   const auto program = program_of(at_.version);
-  if (!understands_today(at_.version) || (assignment.rank && !program.can(kGangFeature)))
-    at_.judge.violated("skew", fmt::format("n{} runs {} and is given {}", at_.node + 1,
-                                           program.label(), assignment.rank ? "a rank" : "a task"));
+  if (!understands_today(at_.version) || (assignment.rank && !program.can(kGangFeature)) ||
+      (assignment.share && !program.can(kShareFeature)))
+    at_.judge.violated("skew",
+                       fmt::format("n{} runs {} and is given {}", at_.node + 1, program.label(),
+                                   assignment.rank    ? "a rank"
+                                   : assignment.share ? "a share"
+                                                      : "a task"));
   if (auto taken = tasks_.start(to_agent(assignment)); !taken) return tl::unexpected(taken.error());
   return tasks_.attempts().master_port({assignment.attempt.task, assignment.attempt.attempt});
 }
@@ -141,6 +148,26 @@ void Daemon::register_node() {
       call);
 }
 
+// Each computes as much as its share lets it.
+JobReports Daemon::job_reports() {
+  JobReports reports;
+  for (const auto attempt : tasks_.shares().parts()) {
+    const auto* task = tasks_.attempts().find(attempt);
+    const auto ran_ns = warden_.ran_ns(attempt);
+    if (!ran_ns) continue;
+    JobPoint point;
+    point.attempt = attempt.attempt;
+    point.at_ms = at_.clock.wall_ms();
+    point.iteration = static_cast<uint64_t>(*ran_ns / kMs / kIterationMs);
+    point.iterations = static_cast<uint64_t>(runs_ms(task->assignment.argv) / kIterationMs + 1);
+    point.milli_units = tasks_.shares().of(attempt);
+    point.cpu_ns = static_cast<uint64_t>(*ran_ns) * point.milli_units / 500;  // of two cores
+    point.takes_checkpoints = attempt.task % 2 == 0;
+    reports.emplace_back(AttemptId{attempt.task, attempt.attempt}, std::move(point));
+  }
+  return reports;
+}
+
 void Daemon::update() {
   idle_ = false;
   auto events = std::make_shared<std::vector<agent::Event>>();
@@ -149,19 +176,19 @@ void Daemon::update() {
   const int64_t sent_ns = at_.clock.boot_ns();
   const uint64_t call = ++call_;
   waiting_ = true;
-  connection_->send(Way::kUp,
-                    [this, events, call, sent_ns, session = session_, connection = connection_] {
-                      session->update(*events, [=, this](Result<UpdateAnswer> answer) {
-                        connection->send(Way::kDown, [this, call, sent_ns, answer, events] {
-                          if (call != call_) return;
-                          waiting_ = false;
-                          if (!answer) return retry(answer.error().code == ErrorCode::kConflict);
-                          note_acknowledged(*events, answer->acknowledged);
-                          answered(*answer, sent_ns);
-                        });
-                      });
-                      at_.coordinator.touched();
-                    });
+  connection_->send(Way::kUp, [this, events, jobs = job_reports(), call, sent_ns,
+                               session = session_, connection = connection_] {
+    session->update(*events, jobs, [=, this](Result<UpdateAnswer> answer) {
+      connection->send(Way::kDown, [this, call, sent_ns, answer, events] {
+        if (call != call_) return;
+        waiting_ = false;
+        if (!answer) return retry(answer.error().code == ErrorCode::kConflict);
+        note_acknowledged(*events, answer->acknowledged);
+        answered(*answer, sent_ns);
+      });
+    });
+    at_.coordinator.touched();
+  });
   give_up_after(leasing_.lease().lease_ms() * kMs / 2, call);
 }
 

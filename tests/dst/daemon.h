@@ -72,11 +72,15 @@ class Daemon final : public NodeCalls {
   void set_home(const DatasetId& id, bool home) override { pool_.set_home(id, home); }
   void keep(const DatasetNeed& need, std::function<void(Status)> done) override;
   CopyCheck verify(const DatasetId& id) override;
+  Result<uint32_t> set_share(AttemptId attempt, uint32_t milli) override {
+    return tasks_.shares().set({attempt.task, attempt.attempt}, milli);
+  }
 
  private:
   void connect();
   void register_node();
   void update();
+  JobReports job_reports();
   void answered(const UpdateAnswer& answer, int64_t sent_ns);
   void note_acknowledged(const std::vector<agent::Event>& sent, uint64_t up_to);
   // Unless an answer to this call has come, the connection is given up.

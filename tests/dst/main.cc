@@ -96,6 +96,10 @@ int main_checked(int argc, char** argv) {
   app.add_flag("--keep-going", asked.keep_going,
                "Count violations over all seeds; the first of each kind is told");
   app.add_flag_callback(
+      "--tell",
+      [&] { asked.world.tell = [](const std::string& line) { fmt::print("  {}\n", line); }; },
+      "Print what happens, as of a seed that fails");
+  app.add_flag_callback(
       "--log", [] { spdlog::set_level(spdlog::level::info); },
       "Print what coordinator and nodes log; with --seed and --shrink-runs 0");
   app.add_option("--shrink-runs", asked.most_runs, "Runs to shorten a history by, at most")

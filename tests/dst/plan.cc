@@ -223,8 +223,8 @@ std::string describe(const Action& action) {
 }
 
 const Kinds& optional_kinds() {
-  static const Kinds names{"stops", "writes", "removes", "starts", "gangs",  "pauses",
-                           "skew",  "damage", "losses",  "units",  "resets", "errors"};
+  static const Kinds names{"stops",  "writes", "removes", "starts", "gangs",  "pauses", "skew",
+                           "damage", "losses", "units",   "resets", "errors", "shares"};
   return names;
 }
 

@@ -75,6 +75,7 @@ std::string describe(const Action& action);
 //   units    compute units fail
 //   resets   a node's connection breaks, with all that was on its way
 //   errors   the coordinator's disk fails now and then
+//   shares   tasks with shares of cores, and promises
 using Kinds = std::set<std::string>;
 const Kinds& optional_kinds();
 

@@ -106,6 +106,18 @@ void Link::verify_dataset(const DatasetVersion& what, std::function<void(Result<
   });
 }
 
+void Link::set_share(AttemptId attempt, uint32_t milli_units, Shared done) {
+  const uint64_t call = wait([done](const Error& error) { done(tl::unexpected(error)); });
+  const auto ask = [this, attempt, milli_units, done, call, connection = connection_] {
+    connection->send(
+        Way::kUp, [waiting = waiting_, done, call, milli = node_.set_share(attempt, milli_units)] {
+          if (waiting->erase(call)) done(milli);
+        });
+  };
+  connection_->send(Way::kDown, ask);
+  if (chance_.chance(kRepeated)) connection_->send(Way::kDown, ask);
+}
+
 struct Session::Progress {
   uint64_t last = 0;
   uint64_t failed = 0;
@@ -113,7 +125,8 @@ struct Session::Progress {
   Answer answer;
 };
 
-void Session::update(const std::vector<agent::Event>& events, Answer answer) {
+void Session::update(const std::vector<agent::Event>& events, const JobReports& jobs,
+                     Answer answer) {
   auto node = core_.membership.renew(ticket_);
   if (!node) return answer(tl::unexpected(node.error()));
   (*node)->fast_free_bytes = (*node)->slow_free_bytes = 1 << 30;
@@ -122,6 +135,11 @@ void Session::update(const std::vector<agent::Event>& events, Answer answer) {
   ++progress->open;  // not before all of them were looked at
   for (const auto& event : events) apply(event, progress);
   Membership::told(**node, events.size());
+  for (const auto& [attempt, point] : jobs) {
+    const auto* task = core_.state.tasks.find(attempt.task);
+    if (task && task->node == ticket_.node && task->attempt == attempt.attempt)
+      core_.reported(*task, point);
+  }
   core_.dispatcher.pump();
   if (--progress->open == 0) return tell(progress);
   const int64_t patience_ms = std::max<int64_t>(core_.state.settings.lease_ms / 8, 50);

@@ -30,6 +30,7 @@ class NodeCalls {
   virtual void set_home(const DatasetId& id, bool home) = 0;
   virtual void keep(const DatasetNeed& need, std::function<void(Status)> done) = 0;
   virtual CopyCheck verify(const DatasetId& id) = 0;
+  virtual Result<uint32_t> set_share(AttemptId attempt, uint32_t milli) = 0;
 };
 
 struct Registration {
@@ -37,6 +38,8 @@ struct Registration {
   std::vector<std::pair<std::string, ReplicaState>> replicas;
   std::set<AttemptId> live;
 };
+// What running tasks with shares did.
+using JobReports = std::vector<std::pair<AttemptId, JobPoint>>;
 struct UpdateAnswer {
   uint32_t lease_ms = 0;
   uint64_t acknowledged = 0;
@@ -59,7 +62,7 @@ class Link final : public NodeLink {
   void keep_dataset(const DatasetNeed& need, std::function<void(Status)> done) override;
   void verify_dataset(const DatasetVersion& what,
                       std::function<void(Result<CopyCheck>)> done) override;
-  void set_share(AttemptId, uint32_t milli_units, Shared done) override { done(milli_units); }
+  void set_share(AttemptId attempt, uint32_t milli_units, Shared done) override;
   void tell_job(AttemptId, const JobAdvice&) override {}
   void release(AttemptId attempt) override { released_.push_back(attempt); }
 
@@ -94,7 +97,7 @@ class Session : public std::enable_shared_from_this<Session> {
         ticket_(std::move(ticket)),
         ended_(std::move(ended)) {}
 
-  void update(const std::vector<agent::Event>& events, Answer answer);
+  void update(const std::vector<agent::Event>& events, const JobReports& jobs, Answer answer);
   void closed();
 
  private:

@@ -43,7 +43,14 @@ NodeInfo describe_node(const std::string& name, uint64_t instance,
   info.setMemoryBytes(1 << 30);
   info.setFastBudgetBytes(64 << 20);
   info.setDataAddress(name);
-  write_program(program_of(version), info.initProgram());
+  const auto program = program_of(version);
+  if (program.can(kShareFeature)) {
+    auto cores = info.initSharedUnits(1)[0];
+    cores.setType("cpu");
+    cores.setCores(2);
+    cores.setMemoryBytes(1 << 30);
+  }
+  write_program(program, info.initProgram());
   return message;
 }
 

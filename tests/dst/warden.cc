@@ -15,13 +15,19 @@ Status Warden::launch(const agent::LaunchOrder& order) {
   const bool writes =
       std::any_of(order.assignment.datasets.begin(), order.assignment.datasets.end(),
                   [](const ServeItem& need) { return need.write; });
-  running_[attempt].is_kept = code != 0 || !writes;
+  running_[attempt] = {.is_kept = code != 0 || !writes, .began_ns = at_.clock.boot_ns()};
   at_.judge.processes().began(run_of(attempt), at_.loop.now_ns(), rank ? rank->gang : 0);
   at_.loop.after(at_.random.between(kMs, 20 * kMs), at_.daemon,
                  [this, attempt] { at_.started(attempt); });
   at_.loop.after(runs_ms(order.assignment.argv) * kMs, at_.machine,
                  [this, attempt, code] { end(attempt, TaskEnd::kExited, code, ""); });
   return {};
+}
+
+std::optional<int64_t> Warden::ran_ns(AttemptId attempt) const {
+  const auto running = running_.find(attempt);
+  if (running == running_.end()) return std::nullopt;
+  return at_.clock.boot_ns() - running->second.began_ns;
 }
 
 void Warden::end(AttemptId attempt, TaskEnd how, int code, const std::string& reason) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "daemon/agent/tasks/task_runner.h"
@@ -55,6 +56,8 @@ class Warden final : public agent::TaskRunner {
   // Together with the machine.
   void power_cut();
   bool idle() const { return running_.empty(); }
+  // Since it was launched; nothing: it does not run.
+  std::optional<int64_t> ran_ns(AttemptId attempt) const;
 
  private:
   void end(AttemptId attempt, TaskEnd how, int code, const std::string& reason);
@@ -68,6 +71,7 @@ class Warden final : public agent::TaskRunner {
   struct Running {
     bool end_asked = false;
     bool is_kept = false;  // its end is, when it comes to it by itself
+    int64_t began_ns = 0;
   };
   std::map<AttemptId, Running> running_;
   int64_t lease_ns_ = 0;

@@ -12,6 +12,7 @@ constexpr int64_t kFaultsEndNs = 28 * kSecond;
 constexpr int64_t kQuietNs = 200 * kSecond;  // all that was submitted has ended long before
 constexpr int64_t kSettleNs = 12 * kSecond;
 constexpr int64_t kCopiedNs = 100 * kSecond;  // some are tried three times
+constexpr int64_t kLastNs = 60 * kSecond;     // whatever was kept for others is free
 
 }  // namespace
 
@@ -212,6 +213,11 @@ std::optional<Violation> World::run() {
   if (!judge_.verdict())
     run_until(loop_.now_ns() + kCopiedNs, [this] { return copies_are_enough(); });
   if (!judge_.verdict()) check_quiet();
+  if (!judge_.verdict() && options_.included.contains("shares")) {
+    client_.ask_for_all();
+    if (!run_until(loop_.now_ns() + kLastNs, [this] { return all_ended(); }) && !judge_.verdict())
+      check_quiet();
+  }
   return judge_.verdict();
 }
 

@@ -9,10 +9,10 @@ namespace tierpilot::dst {
 
 const std::vector<std::string>& invariant_names() {
   static const std::vector<std::string> names{
-      "lost-submit", "overlap",    "half-gang", "lost-version", "few-copies", "lone-write",
-      "two-values",  "lost-write", "came-back", "node-fault",   "skew",       "stuck",
-      "unbounded",   "crash",      "ran-again", "undone-end",   "lost-fault", "fault-twice",
-      "too-soon",    "stale-read", "left-over"};
+      "lost-submit", "overlap",    "half-gang", "lost-version",  "few-copies", "lone-write",
+      "two-values",  "lost-write", "came-back", "node-fault",    "skew",       "stuck",
+      "unbounded",   "crash",      "ran-again", "undone-end",    "lost-fault", "fault-twice",
+      "too-soon",    "stale-read", "left-over", "undone-promise"};
   return names;
 }
 
@@ -169,6 +169,9 @@ namespace {
 std::string describe(const TaskSpec& spec) {
   std::string text = fmt::format("{} ms, exit code {}", runs_ms(spec.argv), exits_with(spec.argv));
   if (spec.is_gang()) text += fmt::format(", {} ranks", spec.gang.ranks);
+  if (spec.is_shared())
+    text += fmt::format(", {} thousandths, promised {} ms{}", spec.share.milli,
+                        spec.share.promise_ms, spec.share.promise_on_trial ? " on trial" : "");
   for (const auto& use : spec.datasets)
     text += fmt::format(", {} {}", use.write ? "writes" : "reads", use.dataset);
   return text;
@@ -214,6 +217,17 @@ void Judge::check_order(uint64_t task) {
                                        "come to no good end yet",
                                        task, parent));
   }
+}
+
+void Judge::told(const Task& task) {
+  const auto end = task.share ? task.share->trial_end : TrialEnd::kNone;
+  if (end == TrialEnd::kNone && !trials_.contains(task.id)) return;
+  const auto [known, is_new] = trials_.emplace(task.id, end);
+  if (is_new) tell("the promise of task {} is told to be {}", task.id, trial_end_name(end));
+  if (known->second != end)
+    violated("undone-promise",
+             fmt::format("the promise of task {} was told to be {}, and is {} now", task.id,
+                         trial_end_name(known->second), trial_end_name(end)));
 }
 
 void Judge::ended(const Task& task) {

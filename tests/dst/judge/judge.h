@@ -95,7 +95,8 @@ class Judge {
   void acknowledged(const SubmitReceipt& receipt, const std::vector<TaskSpec>& specs,
                     const std::map<std::string, Seen>& before = {});
   void cancel_asked(uint64_t task) { cancelled_.insert(task); }
-  // Users are told so.
+  // Users are told so. What was decided of a promise on trial stays.
+  void told(const Task& task);
   void ended(const Task& task);
   bool has_ended(uint64_t task) const { return ends_.contains(task); }
   const std::map<uint64_t, TaskSpec>& tasks() const { return tasks_; }
@@ -140,6 +141,7 @@ class Judge {
   std::map<uint64_t, std::map<std::string, Seen>> seen_;  // before each task was submitted
   std::set<uint64_t> cancelled_;
   std::map<uint64_t, TaskState> ends_;
+  std::map<uint64_t, TrialEnd> trials_;  // that were told to be over
   std::map<std::pair<std::string, std::string>, bool> unit_faults_;
 };
 
