@@ -155,7 +155,8 @@ void Checkpoints::publish(const std::string& node, Dataset dataset, const Checkp
         }
         auto& entry = state_.catalog.put(dataset);
         const auto* record = state_.registry.find(node);
-        if (record && record->can_be_asked()) entry.replicas[node] = replica;
+        // What the node told since is newer, as that it has the bytes in memory by now.
+        if (record && record->can_be_asked()) entry.replicas.try_emplace(node, replica);
         if (state_.tasks.find(name.task)) entry.users.insert(name.task);
       });
 }

@@ -119,6 +119,17 @@ TEST_F(CheckpointsTest, OneCountsOnceASecondNodeKeepsItToo) {
   EXPECT_THAT(m->told, IsEmpty()) << "rank 0 is told";
 }
 
+TEST_F(CheckpointsTest, WhatItsNodeTellsWhileItIsWrittenDownCounts) {
+  run_gang();
+  tells("n", 10, true);
+  checkpoints().found("n", dataset(10), replica());
+  auto in_memory = replica();
+  in_memory.in_fast = true;  // it was promoted at once
+  membership_->replica_changed("n", dataset(10), in_memory);
+  flush();
+  EXPECT_TRUE(state_->catalog.find(dataset(10))->replicas.at("n").in_fast);
+}
+
 TEST_F(CheckpointsTest, OnASingleNodeOneCountsAtOnce) {
   n = join("n");
   auto task = spec("alone");
