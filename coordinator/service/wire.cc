@@ -262,7 +262,8 @@ void write_decision(const DecisionRecord& decision, wire::Decision::Builder out)
   observation.setWrites(decision.writes);
   auto encoded = out.initEncoded(count(decision.encoded));
   for (unsigned i = 0; i < encoded.size(); ++i) encoded.set(i, decision.encoded[i]);
-  write_reward(decision.reward, out.initReward());
+  if (decision.reward.latency_ns > 0 || decision.reward.reward)
+    write_reward(decision.reward, out.initReward());
   auto looks = out.initUnits(count(decision.unit_looks));
   write_unit_looks(decision.unit_looks, looks);
   if (looks.size() > 0) looks[0].setChosen(true);

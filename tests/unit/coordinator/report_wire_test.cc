@@ -30,6 +30,18 @@ TEST(ReportWire, GpusAreTakenThatHaveAName) {
   EXPECT_THAT(taken, ElementsAre("GPU-1", "", "GPU-2")) << "one without a GPU is of cores";
 }
 
+// A gang has none, nor has a task whose data is on its way: zeros would be no figures.
+TEST(ReportWire, ARewardIsToldOnceDataWasServed) {
+  capnp::MallocMessageBuilder message;
+  auto told = message.initRoot<wire::Decision>();
+  DecisionRecord decision;
+  write_decision(decision, told);
+  EXPECT_FALSE(told.hasReward());
+  decision.reward.latency_ns = 5;
+  write_decision(decision, told);
+  EXPECT_EQ(told.getReward().getLatencyNs(), 5u);
+}
+
 // It is stored with the task, and told to whoever lists it.
 TEST(ReportWire, AnEndIsToldBriefly) {
   const std::string much(1 << 20, 'x');
