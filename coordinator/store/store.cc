@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <exception>
+#include <utility>
 
 #include "base/log.h"
 #include "coordinator/store/backup.h"
@@ -16,6 +18,7 @@
 namespace tierpilot {
 namespace {
 
+constexpr std::chrono::milliseconds kMakeSureAfter{200};
 // Together in a commit: an acknowledgement waits for all of them.
 constexpr size_t kMaxBatch = 512;
 
@@ -33,6 +36,13 @@ constexpr const char* kPragmas =
 constexpr const char* kCheckpointerPragmas =
     "PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864; "
     "SELECT COUNT(*) FROM sqlite_schema;";
+
+Status count_failed_commit(Db& db) {
+  constexpr const char* kCount = "failed_commits";
+  auto count = records::setting(db, kCount, 0);
+  return count ? records::put_setting(db, kCount, *count + 1)
+               : Status(tl::unexpected(count.error()));
+}
 
 Result<UniqueFd> lock_directory(const std::filesystem::path& directory) {
   std::error_code err;
@@ -118,40 +128,68 @@ std::string Store::trouble() const {
 
 void Store::run() {
   pthread_setname_np(pthread_self(), "store");
-  for (auto batch = next_batch(); !batch.empty(); batch = next_batch())
-    commit_and_tell(std::move(batch));
+  for (;;) {
+    auto batch = next_batch();
+    if (!batch.empty())
+      commit_and_tell(std::move(batch));
+    else if (is_unsure_ && !ends())
+      make_sure();
+    else
+      return;
+  }
+}
+
+bool Store::ends() const {
+  std::lock_guard guard(mutex_);
+  return stop_;
 }
 
 bool Store::commit_next() {
   std::unique_lock guard(mutex_);
   auto batch = take_batch();
   guard.unlock();
-  if (batch.empty()) return false;
-  commit_and_tell(std::move(batch));
+  if (batch.empty() && !is_unsure_) return false;
+  batch.empty() ? make_sure() : commit_and_tell(std::move(batch));
   return true;
 }
 
 void Store::commit_and_tell(std::vector<Pending> batch) {
   auto results = commit(batch);
   note_trouble(results);
+  untold_.push_back({std::move(batch), std::move(results)});
+  if (!is_unsure_) tell(std::exchange(untold_, {}));
+  checkpointer_.committed(writer_);
+}
+
+void Store::make_sure() {
+  const auto sure = commit_all({{count_failed_commit, nullptr}});
+  note_trouble({sure});
+  if (!is_unsure_) tell(std::exchange(untold_, {}));
+}
+
+void Store::tell(std::vector<Batch> batches) {
   // One post for the whole batch: a wake-up of the event loop costs more than the callbacks.
-  post_([batch = std::move(batch), results = std::move(results)]() mutable {
+  post_([batches = std::move(batches)]() mutable {
     std::exception_ptr bug;  // of one, while the others have to hear, too
-    for (size_t i = 0; i < batch.size(); ++i) {
-      try {
-        if (batch[i].done) batch[i].done(std::move(results[i]));
-      } catch (...) {
-        bug = std::current_exception();
+    for (auto& [changes, results] : batches)
+      for (size_t i = 0; i < changes.size(); ++i) {
+        try {
+          if (changes[i].done) changes[i].done(std::move(results[i]));
+        } catch (...) {
+          bug = std::current_exception();
+        }
       }
-    }
     if (bug) std::rethrow_exception(bug);
   });
-  checkpointer_.committed(writer_);
 }
 
 std::vector<Store::Pending> Store::next_batch() {
   std::unique_lock guard(mutex_);
-  wake_.wait(guard, [this] { return stop_ || !first_.empty() || !pending_.empty(); });
+  const auto has_work = [this] { return stop_ || !first_.empty() || !pending_.empty(); };
+  if (is_unsure_)
+    wake_.wait_for(guard, kMakeSureAfter, has_work);
+  else
+    wake_.wait(guard, has_work);
   return take_batch();
 }
 
@@ -186,9 +224,16 @@ std::vector<Status> Store::commit(const std::vector<Pending>& batch) {
 Status Store::commit_all(const std::vector<Pending>& batch) {
   Status whole = perform(writer_, "BEGIN IMMEDIATE");
   for (size_t i = 0; whole && i < batch.size(); ++i) whole = batch[i].change(writer_);
-  if (whole) whole = perform(writer_, "COMMIT");
+  if (whole) whole = end_transaction();
   if (!whole) writer_.execute("ROLLBACK");
   return whole;
+}
+
+// Where it was the log's sync that failed, all of the transaction is in the log.
+Status Store::end_transaction() {
+  auto done = perform(writer_, "COMMIT");
+  is_unsure_ = !done && (is_unsure_ || done.error().code == ErrorCode::kIo);
+  return done;
 }
 
 std::vector<Status> Store::commit_each(const std::vector<Pending>& batch) {
@@ -202,7 +247,7 @@ std::vector<Status> Store::commit_each(const std::vector<Pending>& batch) {
     if (!results[i] && !perform(writer_, "ROLLBACK TO change")) whole = results[i];
     if (whole) whole = perform(writer_, "RELEASE change");
   }
-  if (whole) whole = perform(writer_, "COMMIT");
+  if (whole) whole = end_transaction();
   if (!whole) {
     writer_.execute("ROLLBACK");
     for (auto& result : results)

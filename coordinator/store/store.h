@@ -37,12 +37,13 @@ class Store {
   ~Store();
 
   // `done` is posted once the change is on disk, or with the reason why it is not. Changes keep
-  // their order.
+  // their order. Where a commit fails in its last step it may yet be found by the next process:
+  // that it failed is told once another commit stands in its place.
   void write(Change change, Done done);
   // As write(), but before all that wait: for a change that somebody waits for, and that has
   // nothing to do with what others may have written before it.
   void write_first(Change change, Done done);
-  // With kByCaller: commits what waits, one batch of it. False: nothing waited.
+  // With kByCaller: commits what waits, one batch of it. False: nothing waits any more.
   bool commit_next();
   // For reading on the owner's thread; sees what was committed.
   Db& reader() { return reader_; }
@@ -54,14 +55,23 @@ class Store {
     Change change;
     Done done;
   };
+  struct Batch {
+    std::vector<Pending> changes;
+    std::vector<Status> results;
+  };
   Store(UniqueFd lock, Db writer, Db reader, Db checkpointer, Post post, Commits commits);
   void run();
-  std::vector<Pending> next_batch();  // waits for it; empty: the end
+  bool ends() const;
+  std::vector<Pending> next_batch();  // waits for it; empty: the end, or is_unsure_
   std::vector<Pending> take_batch();  // with the lock held; empty: nothing waits
   void commit_and_tell(std::vector<Pending> batch);
+  void tell(std::vector<Batch> batches);
+  // A commit of nothing but itself.
+  void make_sure();
   std::vector<Status> commit(const std::vector<Pending>& batch);
   Status commit_all(const std::vector<Pending>& batch);
   std::vector<Status> commit_each(const std::vector<Pending>& batch);
+  Status end_transaction();
   // Before anything is told of what is found in the log, or written behind it: where a sync failed
   // before the last process ended, that is perhaps in the page cache alone (Linux takes such pages
   // for written), and the next power cut would take with it all that came after.
@@ -71,7 +81,9 @@ class Store {
   UniqueFd lock_;                  // held until all below is closed
   Db writer_;                      // writer thread only
   Db reader_;                      // owner's thread only
-  bool found_is_written_ = false;  // writer thread only
+  bool found_is_written_ = false;  // writer thread only, as these two
+  bool is_unsure_ = false;         // the last commit failed, and may be in the log for all that
+  std::vector<Batch> untold_;      // that failed so
   Checkpointer checkpointer_;
   Post post_;
   mutable std::mutex mutex_;

@@ -195,8 +195,6 @@ void Client::remove_dataset(uint64_t number) {
         at_.judge.removal_began(name);
         core.datasets.remove(name, [this, name, insists, answer](Status status) {
           const bool gone = status || status.error().code == ErrorCode::kNotFound;
-          // Where the coordinator ends before its next commit, it is done for all that.
-          if (!status && status.error().code == ErrorCode::kIo) return answer(false);
           // Who was told that it failed may count on the dataset.
           if (gone || !insists || status.error().code == ErrorCode::kConflict) {
             at_.judge.removal_ended(name, gone);

@@ -48,7 +48,7 @@ int Disk::truncate(File& file, size_t size) {
 
 int Disk::sync(File& file) {
   if (!goes_on()) return SQLITE_IOERR_FSYNC;
-  if (fails()) {
+  if (syncs_fail_ || fails()) {
     // The next one succeeds, and what was written before it is not on disk for all that.
     if (errors_.chance(0.5)) file.unsynced.clear();
     return SQLITE_IOERR_FSYNC;

@@ -5,6 +5,7 @@
 
 #include <sqlite3.h>
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -31,6 +32,8 @@ class Disk {
   void set_full(bool full) { full_ = full; }
   // Each read, write, sync and truncation fails with this probability.
   void set_failing(double share) { failing_ = share; }
+  // Every one.
+  void fail_syncs(bool fail) { syncs_fail_ = fail; }
   bool sound() const { return !full_ && failing_ == 0; }
   size_t bytes() const;
 
@@ -73,6 +76,7 @@ class Disk {
   bool dead_ = false;
   bool full_ = false;
   double failing_ = 0;
+  std::atomic<bool> syncs_fail_ = false;
   int left_ = -1;
 };
 
