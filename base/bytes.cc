@@ -37,6 +37,9 @@ Result<uint64_t> parse_bytes(std::string_view text) {
   if (err == std::errc{} && std::isfinite(number) && number >= 0)
     for (const auto& [name, factor] : kUnits) {
       if (name != unit) continue;
+      // 0 means none to some.
+      if (number > 0 && number * factor < 1)
+        return fail(ErrorCode::kInvalid, fmt::format("'{}' is less than a byte", text));
       if (number * factor < kMost_bytes) return static_cast<uint64_t>(number * factor);
       return fail(ErrorCode::kInvalid,
                   fmt::format("'{}' is too large: sizes are below {:.0f}TiB", text,

@@ -1,6 +1,7 @@
 // tierpilot-coordinator: a wiring diagram.
 #include <fmt/format.h>
 #include <malloc.h>
+#include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 
 #include <CLI/CLI.hpp>
@@ -217,6 +218,7 @@ int main_checked(int argc, char** argv) {
     fmt::print("{}: ok\n", config_path);
     return 0;
   }
+  ::umask(077);  // it writes down everybody's environments
   if (!backup.empty()) return restore_from(backup, *config);
   if (auto log = start_log("tierpilot-coordinator", config->log_level); !log) {
     fmt::print(stderr, "{}\n", log.error().message);

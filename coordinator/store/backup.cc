@@ -162,11 +162,18 @@ Status give_to_owner(const fs::path& state_dir) {
   return {};
 }
 
+// Its log and index stay when it is closed: see Db::open().
+void remove_log(const fs::path& store) {
+  std::error_code ignored;
+  for (const char* end : {"-wal", "-shm"}) fs::remove(store.native() + end, ignored);
+}
+
 Status restore_into(const fs::path& file, const fs::path& state_dir, int64_t now_ms) {
   std::error_code error;
   const fs::path unfinished = state_dir / kUnfinishedStore;
   fs::remove(unfinished, error);
   auto filled = fill_state(file, state_dir, unfinished, now_ms);
+  remove_log(unfinished);
   if (filled) filled = give_to_owner(state_dir);
   if (!filled) {
     fs::remove(unfinished, error);
@@ -183,6 +190,7 @@ Status write_backup(const fs::path& state_dir, const fs::path& file) {
   std::error_code error;
   fs::remove(file, error);
   auto filled = fill_backup(state_dir, file);
+  remove_log(file);
   if (!filled) fs::remove(file, error);
   return filled;
 }

@@ -12,6 +12,16 @@
 namespace tierpilot::test {
 namespace {
 
+namespace fs = std::filesystem;
+
+// It has everybody's environments.
+void expect_for_its_owner_alone(const fs::path& state_dir) {
+  std::vector<fs::path> all{state_dir};
+  for (const auto& entry : fs::recursive_directory_iterator(state_dir)) all.push_back(entry.path());
+  for (const auto& path : all)
+    EXPECT_EQ(fs::status(path).permissions() & fs::perms(077), fs::perms::none) << path;
+}
+
 class BackupTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -36,17 +46,19 @@ TEST_F(BackupTest, ARestoredClusterGoesOnAndRepeatsNothing) {
   const auto file = cluster.folder() / "backup";
   const auto made = tierctl_at(cluster.address(), {"backup", file.string()});
   ASSERT_EQ(made.code, 0) << made.err;
-  ASSERT_TRUE(std::filesystem::exists(file));
+  ASSERT_TRUE(fs::exists(file));
+  expect_for_its_owner_alone(cluster.state_dir());
   std::set<uint64_t> lost;
   for (int i = 0; i < 3; ++i) lost.insert(client.submit({journal.task("true")})->tasks.at(0));
 
   cluster.coordinator().kill_now();
-  std::filesystem::rename(cluster.state_dir(), cluster.folder() / "lost");
+  fs::rename(cluster.state_dir(), cluster.folder() / "lost");
   const auto restored =
       run_command({program("TIERPILOT_TEST_COORDINATOR"), "--config",
                    (cluster.folder() / "coordinator.toml").string(), "--restore", file.string()});
   ASSERT_EQ(restored.code, 0) << restored.err;
   cluster.start_coordinator();
+  expect_for_its_owner_alone(cluster.state_dir());
   const auto fresh = client.submit({journal.task("true")});
   ASSERT_TRUE(fresh) << fresh.error().message;
   EXPECT_GT(fresh->tasks.at(0), *lost.rbegin());

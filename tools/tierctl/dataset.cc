@@ -119,7 +119,9 @@ void add_add(CLI::App& dataset, Context& context) {
   auto* sub = dataset.add_subcommand("add", "register bytes under a name");
   sub->add_option("NAME", arguments->name)->required();
   auto* source = sub->add_option_group("source");
-  source->add_option("--file", arguments->file, "a file on the node")->type_name("PATH");
+  source->add_option("--file", arguments->file, "a file on the node")
+      ->type_name("PATH")
+      ->check(no_empty_text);
   add_size(*source, "--zero", arguments->zero_bytes, "zeros");
   auto* random = add_size(*source, "--random", arguments->random_bytes, "random bytes");
   source->require_option(1);
@@ -130,7 +132,8 @@ void add_add(CLI::App& dataset, Context& context) {
       ->type_name("N")
       ->check(CLI::Range(1, 16));
   sub->add_option("--request-id", arguments->request_id, "the same again is the same request")
-      ->type_name("ID");
+      ->type_name("ID")
+      ->check(no_empty_text);
   on_chosen(*sub, context, [&context, arguments, random](ClusterConnection& connection) {
     arguments->random = random->count() > 0;
     return add(context, connection, *arguments);

@@ -4,6 +4,10 @@
 
 namespace tierpilot::tierctl {
 
+std::string no_empty_text(const std::string& text) {
+  return text.empty() ? "it is empty: leave it out, or say which" : "";
+}
+
 int run_connected(Context& context, const Verb& verb) {
   auto connection = ClusterConnection::open(context.connect);
   if (!connection) return print_error(context.output, connection.error());

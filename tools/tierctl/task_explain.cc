@@ -168,6 +168,13 @@ std::vector<Table> decision_tables(const ordered_json& decision, const std::stri
   return tables;
 }
 
+std::string when_decided(const ordered_json& task, bool decided) {
+  if (decided) return "before, see below";
+  // Of a rank nothing is decided by itself.
+  const auto gang = task["gang"].get<uint64_t>();
+  return gang > 0 ? fmt::format("with its gang: see task {}", gang) : "not yet";
+}
+
 Result<int> explain(Context& context, ClusterConnection& connection, uint64_t id) {
   auto request = connection.cluster().taskExplainRequest();
   request.setId(id);
@@ -194,7 +201,7 @@ Result<int> explain(Context& context, ClusterConnection& connection, uint64_t id
                                        fmt::format("Task {}, decision {}", id, i + 1)))
       tables.push_back(std::move(table));
   }
-  if (!context.output.json) task["decided"] = decided ? "before, see below" : "not yet";
+  if (!context.output.json) task["decided"] = when_decided(task, decided);
   return print(context.output, value, tables);
 }
 

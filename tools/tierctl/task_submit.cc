@@ -257,7 +257,8 @@ void add_task_submit(CLI::App& task, Context& context) {
     if (option != sub->get_help_ptr()) file->excludes(option);
   sub->add_flag("--wait", arguments->wait, "until they have ended; exit code 1 if one failed");
   sub->add_option("--request-id", arguments->request_id, "the same again is the same request")
-      ->type_name("ID");
+      ->type_name("ID")
+      ->check(no_empty_text);
   // The file is read before anything is dialled: its mistakes need no coordinator to be seen.
   sub->callback([&context, arguments] {
     if (arguments->file.empty() && arguments->task.argv.empty())

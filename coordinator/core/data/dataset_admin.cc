@@ -69,8 +69,14 @@ void DatasetAdmin::add(const std::string& request_id, const std::string& name,
     return added(
         fail(ErrorCode::kInvalid, fmt::format("'{}' is the name of a task's checkpoint", name)));
   if (const auto* entry = state_.catalog.find(name)) {
-    if (!request_id.empty() && entry->dataset.request_id == request_id)
+    const bool is_repeated = !request_id.empty() && entry->dataset.request_id == request_id;
+    if (is_repeated && entry->dataset.origin == describe(source))
       return answer_when_kept(entry->dataset, added);
+    if (is_repeated)
+      return added(fail(ErrorCode::kConflict,
+                        fmt::format("dataset '{}': request id '{}' was used before to make it of "
+                                    "{}: draw a new one",
+                                    name, request_id, entry->dataset.origin)));
     return added(fail(ErrorCode::kConflict, fmt::format("dataset '{}' exists already", name)));
   }
   if (making_.contains(name))

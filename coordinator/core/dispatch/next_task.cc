@@ -57,6 +57,30 @@ bool lacks_swap_room(const ClusterState& state, const Task& task) {
          });
 }
 
+// What a task waits for that may run on one node only.
+std::string why_not_there(const ClusterState& state, const std::string& name) {
+  const auto* node = state.registry.find(name);
+  const auto waits = [&](const std::string& closed) {
+    return fmt::format("waiting for its node '{}', which is {}", name, closed);
+  };
+  if (!node) return waits("not there: it has not joined");
+  if (node->life != NodeLife::kUp) return waits(node->life_name());
+  const auto closed = node->closed_because();
+  return closed.empty() ? std::string() : waits("closed: " + closed);
+}
+
+// That none is that takes tasks. It is asked of each task that waits.
+std::string why_none_is_large_enough(const ClusterState& state, const Task& task) {
+  if (!task.spec.node.empty())
+    if (auto why = why_not_there(state, task.spec.node); !why.empty()) return why;
+  const auto& nodes = state.registry.summary();
+  if (nodes.up.empty()) return "waiting for a node: none is up";
+  if (nodes.up_shapes.empty())
+    return fmt::format("waiting for a node that takes tasks: of the {} that are up none does",
+                       nodes.up.size());
+  return "waiting for a node that is large enough: none of those that take tasks is";
+}
+
 // Who may pass a task that no node can take now.
 enum class Passes { kEveryone, kWhoSwapsNot, kWhoSwapsNotThere, kNobody };
 
@@ -72,10 +96,8 @@ Passes note_why(const ClusterState& state, Task& task) {
     return bound_to.empty() ? Passes::kWhoSwapsNot : Passes::kWhoSwapsNotThere;
   }
   if (!bound_to.empty()) {
-    const auto* node = state.registry.find(bound_to);
-    const std::string closed = node ? node->closed_because() : std::string();
-    task.reason = fmt::format("waiting for {} node '{}'{}{}", closed.empty() ? "room on" : "its",
-                              bound_to, closed.empty() ? "" : ", which is closed: ", closed);
+    task.reason = why_not_there(state, bound_to);
+    if (task.reason.empty()) task.reason = fmt::format("waiting for room on node '{}'", bound_to);
     return Passes::kEveryone;
   }
   if (is_kept_off(state, task)) {
@@ -192,7 +214,7 @@ NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full,
     Task* const task = state.tasks.find(turn->place.second);
     if (!state.registry.summary().up_shapes.hold(
             task->spec.needs(state.catalog.data_bytes(task->spec)))) {
-      task->reason = "waiting for a node that is large enough: none of those that are up is";
+      task->reason = why_none_is_large_enough(state, *task);
       continue;
     }
     if (task->spec.swap_room_bytes > 0 && (swaps.task || swaps_there.contains(task->spec.node))) {

@@ -209,8 +209,9 @@ void GangLife::watch_start(const Task& gang) {
     if (!late || !current(id, attempt) || late->state != TaskState::kAssigned) return;
     for (const uint64_t rank_id : state_.tasks.ranks_tried(*late))
       if (const auto& rank = *state_.tasks.find(rank_id); rank.state == TaskState::kAssigned)
-        return stop(*late, fmt::format("rank {} did not start on node '{}' within {} s",
-                                       rank.rank->rank, rank.node, within_ms / 1000));
+        return stop(*late,
+                    fmt::format("rank {} did not start on node '{}' within {} s", rank.rank->rank,
+                                rank.node, static_cast<double>(within_ms) / 1e3));
   });
 }
 
@@ -310,6 +311,9 @@ Verdict GangLife::judge_try(Task& gang, const Try& last) {
     verdict.reason = fmt::format("rank {} on node '{}': {}", cause->rank->rank, cause->node,
                                  verdict.reason.empty() ? "ended" : verdict.reason);
     if (ended_by_its_node(*cause, last.why_stopped)) return {Fate::kAgain, verdict.reason, false};
+    // Another try would have as much time again.
+    if (cause->exit && cause->exit->how == TaskEnd::kTimedOut)
+      return {Fate::kFailed, verdict.reason};
     elsewhere = blame_units(gang, *cause);
   }
   if (verdict.fate == Fate::kAgain) {

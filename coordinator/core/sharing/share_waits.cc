@@ -56,7 +56,17 @@ std::set<Engine> engines_with_promises(const ClusterState& state) {
 
 std::string missing_units(const ClusterState& state, const TaskSpec& spec) {
   const char* const what = spec.has_gpu_share() ? "GPUs" : "cores";
-  if (spec.node.empty()) return fmt::format("a node with {} that are shared: none is up", what);
+  if (spec.node.empty()) {
+    const auto& up = state.registry.up();
+    const bool any = std::any_of(up.begin(), up.end(), [&](const NodeRecord* node) {
+      const auto& units = node->facts.shared_units;
+      return node->can_be_asked() && std::any_of(units.begin(), units.end(), [&](const auto& unit) {
+               return unit.engine() == spec.share.engine;
+             });
+    });
+    return fmt::format("a node with {} that are shared: {}", what,
+                       any ? "none of those that are up takes tasks" : "none is up");
+  }
   const auto why = [&]() -> std::string {
     const auto* node = state.registry.find(spec.node);
     if (!node) return "it has not joined";
@@ -86,7 +96,7 @@ std::string too_little_free(const std::vector<sharing::LiveNode>& nodes,
   if (!any) return {};
   if (most >= needed) return "a share of a unit: none has its memory free";
   return fmt::format(
-      "a share of a unit: it needs {} thousandths, and the most that one has free is "
+      "a share of a unit: it is to have {} thousandths, and the most that one has free is "
       "{}",
       needed, most);
 }

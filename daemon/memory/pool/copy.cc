@@ -74,6 +74,11 @@ Result<ContentDigest> copy_bytes(int from, int to, uint64_t bytes, std::string_v
 
 Result<ContentDigest> digest_file(int fd, uint64_t bytes, std::string_view what,
                                   const CancelFlag& cancel) {
+  std::byte beyond;
+  const auto more = read_at(fd, {&beyond, 1}, bytes, what);
+  if (!more) return tl::unexpected(more.error());
+  if (*more > 0)
+    return fail(ErrorCode::kIo, fmt::format("{}: the file goes on after {} bytes", what, bytes));
   return read_all(fd, bytes, what, cancel, [](auto, uint64_t) { return Status(); });
 }
 

@@ -33,7 +33,7 @@ class CopyBuffer {
 // what was copied, which costs little while it is in the cache anyway.
 Result<ContentDigest> copy_bytes(int from, int to, uint64_t bytes, std::string_view what,
                                  const CancelFlag& cancel);
-// The same of a file that goes nowhere.
+// The same of a file that goes nowhere. One that goes on behind these bytes is kIo, too.
 Result<ContentDigest> digest_file(int fd, uint64_t bytes, std::string_view what,
                                   const CancelFlag& cancel);
 

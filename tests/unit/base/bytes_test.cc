@@ -20,6 +20,16 @@ TEST(Bytes, RefusesWhatIsNotASize) {
   }
 }
 
+// 0 is no limit where one is asked for.
+TEST(Bytes, NoneIsRoundedToNothing) {
+  EXPECT_EQ(*parse_bytes("0"), 0u);
+  EXPECT_EQ(*parse_bytes("0GiB"), 0u);
+  EXPECT_EQ(*parse_bytes("1.5"), 1u);
+  for (const char* text : {"0.5", "0.0001KiB"})
+    EXPECT_NE(parse_bytes(text).error().message.find("less than a byte"), std::string::npos)
+        << text;
+}
+
 TEST(Bytes, SaysThatOneIsTooLarge) {
   for (const char* text : {"99999999999999999999", "99999999TiB"})
     EXPECT_NE(parse_bytes(text).error().message.find("is too large"), std::string::npos) << text;

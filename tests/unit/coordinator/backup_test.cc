@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <set>
+#include <string>
 
 #include "coordinator/core/outcomes/task_end.h"
 #include "coordinator/store/records.h"
@@ -51,6 +53,23 @@ TEST_F(Backup, HasWhatWasWrittenAndThePolicyFiles) {
   std::ifstream in(directory_ / "policy" / "versions" / "1");
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), std::string("we\0ghts", 7));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "policy" / "half.new"));
+}
+
+TEST_F(Backup, LeavesNothingBesideIt) {
+  const auto files = [](const std::filesystem::path& folder) {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      names.insert(entry.path().filename());
+    return names;
+  };
+  ASSERT_TRUE(submit({spec()}));
+  auto before = files(directory_);
+  ASSERT_TRUE(write_backup(directory_, file()));
+  before.insert("backup");
+  EXPECT_EQ(files(directory_), before);
+  ASSERT_TRUE(restore_backup(file(), directory_ / "made", clock_.wall_ms()));
+  EXPECT_EQ(files(directory_ / "made"), std::set<std::string>{"tierpilot.db"});
+  EXPECT_EQ(files(directory_), (before.insert("made"), before));
 }
 
 TEST_F(Backup, IsRestoredForTheOwnerOfTheFolderAloneToRead) {

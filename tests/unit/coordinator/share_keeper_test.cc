@@ -316,7 +316,7 @@ TEST_F(ShareKeeperTest, ANodeThatIsClosedGetsNone) {
   const auto id = accept(shared("a", 400));
   pump();
   EXPECT_EQ(task(id).state, TaskState::kQueued);
-  EXPECT_THAT(task(id).reason, HasSubstr("none is up"));
+  EXPECT_THAT(task(id).reason, HasSubstr("none of those that are up takes tasks"));
 }
 
 // Of which there may be any number.

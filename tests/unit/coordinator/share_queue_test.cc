@@ -38,7 +38,7 @@ TEST_F(ShareQueueTest, OfManyThatAreAlikeEachIsToldWhyItWaits) {
   const auto first = accept_many(600, false);
   pump();
   for (uint64_t id = first; id < first + 600; ++id)
-    ASSERT_THAT(task(id).reason, HasSubstr("it needs 700 thousandths")) << id;
+    ASSERT_THAT(task(id).reason, HasSubstr("it is to have 700 thousandths")) << id;
 }
 
 TEST_F(ShareQueueTest, ManyThatAreAlikeHideNobody) {

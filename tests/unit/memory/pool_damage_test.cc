@@ -125,6 +125,19 @@ TEST_F(PoolDamage, AHomeIsWrittenToItsDiskAnewFromMemory) {
   EXPECT_EQ(verify()->slow, CopyState::kGood);
 }
 
+// Who reads it to its end would have other bytes.
+TEST_F(PoolDamage, ACopyThatGoesOnBehindItsBytesIsDamaged) {
+  use(wanted());
+  const auto path = fast_dir + "/" + file;
+  std::filesystem::permissions(path, std::filesystem::perms::owner_write,
+                               std::filesystem::perm_options::add);
+  std::ofstream(path, std::ios::binary | std::ios::app) << "more";
+  const auto check = verify();
+  ASSERT_TRUE(check);
+  EXPECT_EQ(check->fast, CopyState::kDamaged);
+  EXPECT_EQ(check->slow, CopyState::kGood);
+}
+
 // The coordinator may not have heard of it, and has what is left written to the disk anew.
 TEST_F(PoolDamage, AHomeThatIsInMemoryOnlyIsToldAsDamagedUntilItIsOnDisk) {
   use(wanted());

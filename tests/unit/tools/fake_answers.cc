@@ -57,9 +57,10 @@ void fill_task(wire::Task::Builder task, uint64_t id, const std::string& state) 
   task.setId(id);
   task.setSubmission(7);
   task.setName("t" + std::to_string(id));
-  task.setState(state == "kept back" ? "queued" : state);
+  task.setState(state == "kept back" ? "queued" : state == "a rank" ? "running" : state);
   task.setSubmittedMs(1'000);
   if (state == "kept back") return keep_back(task);
+  if (state == "a rank") task.setGang(7);
   task.setStartedMs(1'250);
   if (state == "succeeded" || state == "failed") task.setFinishedMs(2'000);
   auto argv = task.initSpec().initArgv(3);

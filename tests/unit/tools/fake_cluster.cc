@@ -196,7 +196,7 @@ class Server final : public wire::Cluster::Server {
     std::lock_guard lock(state_.mutex);
     const uint64_t id = context.getParams().getId();
     fill_task(context.getResults().initTask(), id, state_of(id));
-    if (state_of(id) == "kept back") return kj::READY_NOW;
+    if (state_of(id) == "kept back" || state_of(id) == "a rank") return kj::READY_NOW;
     if (state_of(id) == "shares a unit") {
       explain_shared(context.getResults());
       return kj::READY_NOW;

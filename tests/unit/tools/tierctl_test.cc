@@ -317,7 +317,7 @@ void expect_parts(const Ran& ran, std::initializer_list<const char*> parts) {
 }
 
 TEST_F(Tierctl, ATaskThatIsKeptBackSaysForWhomSinceWhenAndUntilWhen) {
-  add_tasks({"kept back", "succeeded"});
+  add_tasks({"kept back", "succeeded", "a rank"});
   expect_parts(at({"task", "list"}), {"queued", "kept back for node 'n1'"});
   for (const char* verb : {"show", "explain"}) {
     expect_parts(at({"task", verb, "1"}),
@@ -331,6 +331,7 @@ TEST_F(Tierctl, ATaskThatIsKeptBackSaysForWhomSinceWhenAndUntilWhen) {
   }
   expect_parts(at({"task", "explain", "1"}), {"Decided    not yet"});
   expect_parts(at({"task", "explain", "2"}), {"n3", "4,321"});
+  expect_parts(at({"task", "explain", "3"}), {"Decided    with its gang: see task 7"});
 }
 
 TEST_F(Tierctl, OfATaskWithAShareItsUnitsAreExplainedAndNothingElse) {

@@ -50,6 +50,13 @@ Result<NewContent> open_source(const ImportOpenFile& source) {
   const auto bytes = static_cast<uint64_t>(info.st_size);
   return NewContent{bytes, [=](int to, const CancelFlag& cancel) -> Result<ContentDigest> {
                       auto digest = copy_bytes(fd->get(), to, bytes, what, cancel);
+                      std::byte beyond;
+                      const auto more = read_at(fd->get(), {&beyond, 1}, bytes, what);
+                      if (digest && more && *more > 0)
+                        return fail(ErrorCode::kInvalid,
+                                    fmt::format("{} has more than the {} bytes that it says: add "
+                                                "a copy of it",
+                                                what, bytes));
                       struct stat now {};
                       if (digest && (::fstat(fd->get(), &now) != 0 || !is_unchanged(info, now)))
                         return fail(ErrorCode::kConflict, what + " changed while it was copied");

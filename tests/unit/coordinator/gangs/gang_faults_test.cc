@@ -99,6 +99,21 @@ TEST_F(GangFaults, NorOneThatCouldNotBeStarted) {
   EXPECT_EQ(task(id).forgiven, 1u);
 }
 
+// It was to end then, and would run for as long again.
+TEST_F(GangFaults, OnePastItsTimeLimitIsNotTriedAgain) {
+  join("a");
+  const auto id = submit_gang(2, 3);
+  place();
+  start_all(id);
+  auto timed_out = ended_by(TaskEnd::kTimedOut, false);
+  timed_out.reason = "ran longer than its limit of 3000 ms";
+  end(id, 1, timed_out);
+  end_cancelled(id);
+  EXPECT_EQ(stored(id)->state, TaskState::kFailed);
+  EXPECT_EQ(stored(id)->restarts, 0u);
+  EXPECT_EQ(stored(id)->reason, "rank 1 on node 'a': " + timed_out.reason);
+}
+
 TEST_F(GangFaults, AFullDiskOfTheCoordinatorIsNoTry) {
   join("a");
   const auto id = submit_gang(2);

@@ -218,13 +218,13 @@ TEST_F(Gangs, AreCancelledAsAWhole) {
 TEST_F(Gangs, ThatDoNotStartInTimeAreTakenBack) {
   auto a = join("a");
   auto late = gang(2);
-  late.gang.start_within_ms = 5000;
+  late.gang.start_within_ms = 5500;
   const auto id = submit({late})->first_task;
   place();
   lifecycle_->started("a", attempt(id, 0), 5, {0});
-  pass(5001);
+  pass(5501);
   EXPECT_THAT(a->cancelled, SizeIs(2));
-  EXPECT_THAT(task(id).reason, HasSubstr("rank 1 did not start"));
+  EXPECT_THAT(task(id).reason, HasSubstr("rank 1 did not start on node 'a' within 5.5 s"));
 }
 
 }  // namespace
