@@ -110,6 +110,7 @@ void GangLife::place(Task& gang, const GangPlan& plan) {
     const auto& [on, place] = plan.ranks[i];
     auto& node = *state_.registry.find(on);
     state_.tasks.advance(rank, TaskState::kAssigned);
+    current.ranks.push_back({plan.ranks[i], rank.attempt});
     rank.attempt = gang.attempt;
     rank.node = on;
     rank.policy = gang.policy;
@@ -125,7 +126,6 @@ void GangLife::place(Task& gang, const GangPlan& plan) {
     state_.registry.assign(node, {rank.id, rank.attempt}, rank.spec.units,
                            rank.spec.swap_room_bytes);
     node.count(rank, 0, 0);
-    current.ranks.push_back({plan.ranks[i]});
     changed->push_back(rank);
   }
   auto record = describe(gang, plan, policies_.oversight());
@@ -152,12 +152,23 @@ void GangLife::committed(uint64_t id, uint32_t attempt, const Status& status) {
   auto* gang = state_.tasks.find(id);
   auto* now = current(id, attempt);
   if (!gang || !now || now->stopping) return;
-  if (!status) {
-    now->counts = false;
-    return stop(*gang, status.error().message);
-  }
+  if (!status) return unassign(*gang, status.error().message);
   watch_start(*gang);
   send(*gang, *now, 0, 0);
+}
+
+// No node knows of the try: it was none, however often the disk fails.
+void GangLife::unassign(Task& gang, const std::string& why) {
+  const auto last = tries_.extract(gang.id);
+  const std::vector<uint64_t> ids = state_.tasks.ranks_of(gang.id);
+  for (size_t number = 0; number < last.mapped().ranks.size(); ++number) {
+    auto& rank = *state_.tasks.find(ids[number]);
+    for (const auto& unit : units_of_rank(rank)) state_.units.give_back(unit);
+    lifecycle_.unassign_rank(rank, last.mapped().ranks[number].attempt_before);
+  }
+  credits_.ended(gang, Fate::kAgain);
+  state_.gangs.stopped(gang.id);
+  lifecycle_.unassign(gang, why);
 }
 
 void GangLife::send(Task& gang, Try& now, uint32_t number, uint16_t master_port) {

@@ -59,6 +59,7 @@ class GangLife {
  private:
   struct Rank {
     PlacedRank on;
+    uint32_t attempt_before = 0;
     bool told = false;  // its node may have it
   };
   // The try of a gang that is under way.
@@ -78,6 +79,7 @@ class GangLife {
   };
 
   void committed(uint64_t gang, uint32_t attempt, const Status& status);
+  void unassign(Task& gang, const std::string& why);
   void send(Task& gang, Try& current, uint32_t rank, uint16_t master_port);
   void answered(AttemptId rank_attempt, uint64_t gang, const std::string& node,
                 const Result<uint16_t>& taken);

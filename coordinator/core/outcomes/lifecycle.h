@@ -79,6 +79,7 @@ class Lifecycle {
 
   // The dispatcher's choice did not reach the disk.
   void unassign(Task& task, const std::string& why);
+  void unassign_rank(Task& rank, uint32_t attempt_before);
   // The node refused the task: kInvalid is the task's own fault, and its end; else it is tried
   // again.
   void refused(const std::string& node, AttemptId attempt, const Error& error);

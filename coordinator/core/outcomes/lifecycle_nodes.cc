@@ -98,6 +98,12 @@ void Lifecycle::unassign(Task& task, const std::string& why) {
   state_.tasks.enqueue(task);
 }
 
+void Lifecycle::unassign_rank(Task& rank, uint32_t attempt_before) {
+  detach(rank, false);
+  rank.attempt = attempt_before;
+  state_.tasks.advance(rank, TaskState::kWaiting);
+}
+
 void Lifecycle::refused(const std::string& node, AttemptId attempt, const Error& error) {
   auto* task = current(node, attempt);
   if (!task || task->state != TaskState::kAssigned) return;
