@@ -48,7 +48,7 @@ Answer answer_to(const http::request<http::empty_body>& request, const Shared& s
   Answer answer{http::status::ok, request.version()};
   answer.keep_alive(request.keep_alive());
   answer.set(http::field::content_type, "text/plain; charset=utf-8");
-  if (request.target() != "/metrics") {
+  if (request.target().substr(0, request.target().find('?')) != "/metrics") {
     answer.result(http::status::not_found);
     answer.body() = "the figures are at /metrics\n";
   } else if (request.method() != http::verb::get && request.method() != http::verb::head) {

@@ -104,9 +104,11 @@ TEST(MetricsPage, AnswersGetOfMetricsOnly) {
   EXPECT_NE(good.find("text/plain; version=0.0.4"), std::string::npos) << good;
   EXPECT_TRUE(good.ends_with("\r\n\r\nup 1\n")) << good;
   EXPECT_TRUE(ask(page, get("/")).starts_with("HTTP/1.1 404"));
+  EXPECT_TRUE(ask(page, get("/metrics?part=1")).starts_with("HTTP/1.1 200"));
+  EXPECT_TRUE(ask(page, get("/metrics2?")).starts_with("HTTP/1.1 404"));
   EXPECT_TRUE(ask(page, "DELETE /metrics HTTP/1.1\r\nConnection: close\r\n\r\n")
                   .starts_with("HTTP/1.1 405"));
-  EXPECT_EQ(page.rendered(), 1);
+  EXPECT_EQ(page.rendered(), 2);
 }
 
 TEST(MetricsPage, OneConnectionMayAskAgain) {
