@@ -5,7 +5,6 @@
 #include <strings.h>
 
 #include <algorithm>
-#include <deque>
 #include <vector>
 
 #include "base/table/cell.h"
@@ -70,7 +69,7 @@ struct CsvTable::State {
       if (!line) return tl::unexpected(line.error());
       if (!*line) return finish();
       if (building.ends.empty() && parser.pstate == 0) building.line = lines.number();
-      if (delimiter == 0)
+      if (delimiter == 0 && !(*line)->empty())
         csv_set_delim(&parser, static_cast<unsigned char>(delimiter = separator_of(**line)));
       if (csv_parse(&parser, (*line)->data(), (*line)->size(), take_cell, take_row, this) !=
               (*line)->size() ||

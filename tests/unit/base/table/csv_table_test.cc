@@ -41,6 +41,7 @@ TEST_F(Csv, LineEndsQuotesMarksAndSeparators) {
   EXPECT_EQ(rows("a,b\n\"two\nlines\",2\n3,4\n", {"a", "b"}), "two\nlines|2|\n3|4|\n");
   EXPECT_EQ(rows("a;b\n1;2\n", {"a", "b"}), "1|2|\n");
   EXPECT_EQ(rows("a\tb\n1\t2\n", {"a", "b"}), "1|2|\n");
+  EXPECT_EQ(rows("\n\r\na;b\n1;2\n", {"a", "b"}), "1|2|\n") << "below empty lines";
 }
 
 TEST_F(Csv, ShortAndLongRowsAreRows) {
