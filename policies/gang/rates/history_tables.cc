@@ -7,7 +7,6 @@
 
 #include "base/table/cell.h"
 #include "base/table/csv_table.h"
-#include "base/table/line_reader.h"
 
 namespace tierpilot::gang {
 namespace {
@@ -16,53 +15,19 @@ constexpr double kDayNs = 86400e9;
 constexpr double kMaxDays = 1e6;
 
 struct Columns {
-  std::optional<size_t> unit, node, kind, begin, end, group_end;
+  std::optional<size_t> unit, node, kind, begin, end;
   bool days = true;  // else seconds or dates
   std::vector<size_t> groups;
   std::vector<std::string> group_names;
 };
 
-std::vector<std::string> header_of(const std::string& line, char separator) {
-  std::vector<std::string> cells(1);
-  bool quoted = false;
-  for (const char c : line) {
-    if (c == '"')
-      quoted = !quoted;
-    else if (c == separator && !quoted)
-      cells.emplace_back();
-    else
-      cells.back() += c;
-  }
-  for (auto& cell : cells) {
-    const auto begin = cell.find_first_not_of(" \t");
-    cell = begin == std::string::npos
-               ? ""
-               : cell.substr(begin, cell.find_last_not_of(" \t") - begin + 1);
-  }
-  return cells;
-}
-
-// The names of the columns, which CsvTable only finds.
-Result<std::vector<std::string>> header_names(const std::filesystem::path& file) {
-  auto reader = LineReader::open(file);
-  if (!reader) return tl::unexpected(reader.error());
-  const auto line = reader->next();
-  if (!line) return tl::unexpected(line.error());
-  const std::string text(line->value_or(""));
-  char separator = ',';
-  for (const char c : {';', '\t'})
-    if (std::count(text.begin(), text.end(), c) > std::count(text.begin(), text.end(), separator))
-      separator = c;
-  return header_of(text, separator);
-}
-
-void find_groups(const std::vector<std::string>& header,
-                 const std::vector<std::optional<size_t>>& taken, Columns& columns) {
-  for (size_t i = 0; i < header.size(); ++i) {
+void find_groups(const CsvTable& table, const std::vector<std::optional<size_t>>& taken,
+                 Columns& columns) {
+  for (size_t i = 0; i < table.columns(); ++i) {
     const bool used = std::any_of(taken.begin(), taken.end(), [&](auto at) { return at == i; });
-    if (used || header[i].empty()) continue;
+    if (used || table.name(i).empty()) continue;
     columns.groups.push_back(i);
-    columns.group_names.push_back(header[i]);
+    columns.group_names.emplace_back(table.name(i));
   }
 }
 
@@ -114,57 +79,58 @@ Result<HistoryTable> read_rows(CsvTable& table, const Columns& columns) {
   }
 }
 
-void find_units(const CsvTable& table, Columns& columns) {
-  columns.unit = table.find({"device", "unit", "gpu", "serial", "sn", "gpu_id", "device_id"});
-  columns.node = table.find({"node", "host", "server", "location", "hostname", "node_id"});
+struct OpenTable {
+  CsvTable table;
+  Columns columns;  // unit and node so far
+};
+
+Result<OpenTable> open_table(const std::filesystem::path& file) {
+  auto table = CsvTable::open(file);
+  if (!table) return tl::unexpected(table.error());
+  Columns columns;
+  columns.unit = table->find({"device", "unit", "gpu", "serial", "sn", "gpu_id", "device_id"});
+  columns.node = table->find({"node", "host", "server", "location", "hostname", "node_id"});
+  if (!columns.unit && !columns.node)
+    if (auto needed = table->require({"device"}); !needed) return tl::unexpected(needed.error());
+  return OpenTable{std::move(*table), std::move(columns)};
 }
 
 }  // namespace
 
 Result<HistoryTable> read_failures(const std::filesystem::path& file) {
-  auto table = CsvTable::open(file);
-  if (!table) return tl::unexpected(table.error());
-  const auto header = header_names(file);
-  if (!header) return tl::unexpected(header.error());
-  Columns columns;
-  find_units(*table, columns);
-  if (!columns.unit && !columns.node)
-    if (auto needed = table->require({"device"}); !needed) return tl::unexpected(needed.error());
-  columns.begin = table->find({"time_days", "day", "start_day", "days"});
+  auto opened = open_table(file);
+  if (!opened) return tl::unexpected(opened.error());
+  auto& [table, columns] = *opened;
+  columns.begin = table.find({"time_days", "day", "start_day", "days"});
   columns.days = columns.begin.has_value();
-  if (!columns.begin) columns.begin = table->find({"time", "timestamp", "date"});
+  if (!columns.begin) columns.begin = table.find({"time", "timestamp", "date"});
   if (!columns.begin)
-    if (auto needed = table->require({"time_days"}); !needed) return tl::unexpected(needed.error());
-  columns.end = table->find({"end_day", "repaired_day"});
-  columns.kind = table->find({"kind", "class", "event", "error", "xid"});
+    if (auto needed = table.require({"time_days"}); !needed) return tl::unexpected(needed.error());
+  columns.end = table.find({"end_day", "repaired_day"});
+  columns.kind = table.find({"kind", "class", "event", "error", "xid"});
   std::vector<std::optional<size_t>> taken{columns.unit, columns.node, columns.begin, columns.end,
                                            columns.kind};
   if (columns.end)
-    for (const char* text : {"level", "description"}) taken.push_back(table->find({text}));
-  find_groups(*header, taken, columns);
-  return read_rows(*table, columns);
+    for (const char* text : {"level", "description"}) taken.push_back(table.find({text}));
+  find_groups(table, taken, columns);
+  return read_rows(table, columns);
 }
 
 Result<HistoryTable> read_installations(const std::filesystem::path& file) {
-  auto table = CsvTable::open(file);
-  if (!table) return tl::unexpected(table.error());
-  const auto header = header_names(file);
-  if (!header) return tl::unexpected(header.error());
-  Columns columns;
-  find_units(*table, columns);
-  if (!columns.unit && !columns.node)
-    if (auto needed = table->require({"device"}); !needed) return tl::unexpected(needed.error());
+  auto opened = open_table(file);
+  if (!opened) return tl::unexpected(opened.error());
+  auto& [table, columns] = *opened;
   const auto begin =
-      table->require({"start_day", "start_days", "installed_days", "installed_day", "begin_day",
-                      "begin_days", "from_days", "from_day", "insert_days", "time_days",
-                      "install_day", "install_days", "installed", "start", "begin", "from"});
+      table.require({"start_day", "start_days", "installed_days", "installed_day", "begin_day",
+                     "begin_days", "from_days", "from_day", "insert_days", "time_days",
+                     "install_day", "install_days", "installed", "start", "begin", "from"});
   if (!begin) return tl::unexpected(begin.error());
   columns.begin = *begin;
-  columns.end = table->find({"end_day", "end_days", "removed_days", "removed_day", "remove_days",
-                             "remove_day", "until_days", "until_day", "to_days", "to_day",
-                             "removed", "end", "until", "to"});
-  find_groups(*header, {columns.unit, columns.node, columns.begin, columns.end}, columns);
-  return read_rows(*table, columns);
+  columns.end =
+      table.find({"end_day", "end_days", "removed_days", "removed_day", "remove_days", "remove_day",
+                  "until_days", "until_day", "to_days", "to_day", "removed", "end", "until", "to"});
+  find_groups(table, {columns.unit, columns.node, columns.begin, columns.end}, columns);
+  return read_rows(table, columns);
 }
 
 }  // namespace tierpilot::gang

@@ -1,8 +1,10 @@
 #include "policies/gang/rates/history_reader.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
+#include <thread>
 
 namespace tierpilot::gang {
 namespace {
@@ -33,6 +35,27 @@ TEST_F(HistoryFilesTest, FurtherColumnsAreGroups) {
   EXPECT_EQ(history->kinds.size(), 2U);
   EXPECT_EQ(history->failures[0].day, 3.5);
   EXPECT_FALSE(history->whole_fleet);
+}
+
+// As from "/dev/stdin": it is read once.
+TEST_F(HistoryFilesTest, APipeHasGroupsToo) {
+  const auto pipe = file("pipe", "");
+  std::filesystem::remove(pipe);
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(pipe) << "device,time_days,model\nd1,3.5,A\nd2,9,B\n"; });
+  const auto history = read_failure_history({.failures = pipe});
+  writer.join();
+  ASSERT_TRUE(history.has_value()) << history.error().message;
+  ASSERT_EQ(history->columns.size(), 1U);
+  EXPECT_EQ(history->columns[0].name, "model");
+}
+
+TEST_F(HistoryFilesTest, EmptyLinesBeforeTheNamesOfColumnsDoNotCount) {
+  const auto history = read_failure_history(
+      {.failures = file("e.csv", "\ndevice,time_days,model\nd1,3.5,A\nd2,9,B\n")});
+  ASSERT_TRUE(history.has_value()) << history.error().message;
+  ASSERT_EQ(history->columns.size(), 1U);
+  EXPECT_EQ(history->columns[0].name, "model");
 }
 
 TEST_F(HistoryFilesTest, InstallationsSayWhoWasInServiceWhen) {
