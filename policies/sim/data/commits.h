@@ -1,5 +1,5 @@
 // A node's settler: what ended tasks have written is put into the slow tier, one task after the
-// other (as daemon/memory/pool/commit.cc).
+// other (as daemon/memory/pool/replicas/staged_version.h).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// As daemon/memory/pool/evict.cc.
+// As daemon/memory/pool/replicas/pool_room.h.
 #include "policies/sim/data/fast_room.h"
 
 namespace tierpilot::sim {

@@ -1,5 +1,5 @@
 // Brings one dataset after the other into fast memory: room, then a hit, a promotion, a fetch or,
-// for one that will be written, a copy (as daemon/memory/pool/load.cc).
+// for one that will be written, a copy (as daemon/memory/pool/replicas/loader.h).
 #pragma once
 
 #include <cstdint>
