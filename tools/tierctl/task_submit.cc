@@ -4,11 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
 #include "base/memory_wish.h"
 #include "rpc/task_wire.h"
-#include "tools/cluster/message_json.h"
 #include "tools/output/arguments.h"
 #include "tools/tierctl/object.h"
 #include "tools/tierctl/submission/elastic_words.h"
@@ -44,41 +44,39 @@ Result<std::vector<TaskSpec>> tasks_of(const Arguments& arguments) {
   return std::vector{task};
 }
 
+// What a task may ask for that an older coordinator cannot do.
+struct Wish {
+  std::string_view feature;
+  std::function<bool(const TaskSpec&)> is_asked;
+  std::string_view cannot;  // behind the coordinator's name
+};
+
+const std::vector<Wish> kWishes{
+    {kElasticFeature, &TaskSpec::is_elastic, "would never change the units of an elastic task"},
+    {kQualityFeature, [](const TaskSpec& task) { return task.training_goal != TrainingGoal{}; },
+     "knows no weights, measures and goals of elastic tasks"},
+    {kShareFeature, &TaskSpec::is_shared, "gives no shares of units"},
+    {kGpuShareFeature, &TaskSpec::has_gpu_share, "gives no shares of GPUs"},
+    {kSwapRoomFeature, [](const TaskSpec& task) { return task.swap_room_bytes > 0; },
+     "gives no room for swapping"},
+    // It would see a single process in it.
+    {kGangFeature, &TaskSpec::is_gang, "runs no tasks with ranks"},
+};
+
+Status check_features(const ProgramVersion& coordinator, const std::vector<TaskSpec>& tasks) {
+  for (const auto& wish : kWishes)
+    if (std::any_of(tasks.begin(), tasks.end(), wish.is_asked) && !coordinator.can(wish.feature))
+      return fail(ErrorCode::kUnavailable,
+                  fmt::format("{} {}: update it", coordinator.label(), wish.cannot));
+  return {};
+}
+
 Result<int> submit(Context& context, ClusterConnection& connection, const Arguments& arguments,
                    const std::vector<TaskSpec>& tasks) {
   const std::string request_id =
       arguments.request_id.empty() ? draw_request_id() : arguments.request_id;
-  const bool gangs = std::any_of(tasks.begin(), tasks.end(), std::mem_fn(&TaskSpec::is_gang));
-  const bool elastic = std::any_of(tasks.begin(), tasks.end(), std::mem_fn(&TaskSpec::is_elastic));
-  if (elastic && !connection.coordinator().can(kElasticFeature))
-    return fail(ErrorCode::kUnavailable,
-                fmt::format("{} would never change the units of an elastic task: update it",
-                            connection.coordinator().label()));
-  const bool goals = std::any_of(tasks.begin(), tasks.end(), [](const auto& task) {
-    return task.training_goal != TrainingGoal{};
-  });
-  if (goals && !connection.coordinator().can(kQualityFeature))
-    return fail(ErrorCode::kUnavailable,
-                fmt::format("{} knows no weights, measures and goals of elastic tasks: update it",
-                            connection.coordinator().label()));
-  const bool shares = std::any_of(tasks.begin(), tasks.end(), std::mem_fn(&TaskSpec::is_shared));
-  if (shares && !connection.coordinator().can(kShareFeature))
-    return fail(ErrorCode::kUnavailable, fmt::format("{} gives no shares of units: update it",
-                                                     connection.coordinator().label()));
-  const bool gpu_shares =
-      std::any_of(tasks.begin(), tasks.end(), std::mem_fn(&TaskSpec::has_gpu_share));
-  if (gpu_shares && !connection.coordinator().can(kGpuShareFeature))
-    return fail(ErrorCode::kUnavailable, fmt::format("{} gives no shares of GPUs: update it",
-                                                     connection.coordinator().label()));
-  const bool swap_room = std::any_of(tasks.begin(), tasks.end(),
-                                     [](const auto& task) { return task.swap_room_bytes > 0; });
-  if (swap_room && !connection.coordinator().can(kSwapRoomFeature))
-    return fail(ErrorCode::kUnavailable, fmt::format("{} gives no room for swapping: update it",
-                                                     connection.coordinator().label()));
-  // An older one would see a single process in it.
-  if (gangs && !connection.coordinator().can(kGangFeature))
-    return fail(ErrorCode::kUnavailable, fmt::format("{} runs no tasks with ranks: update it",
-                                                     connection.coordinator().label()));
+  if (auto able = check_features(connection.coordinator(), tasks); !able)
+    return tl::unexpected(able.error());
   auto request = connection.cluster().submitRequest();
   request.setRequestId(request_id);
   auto specs = request.initTasks(static_cast<uint32_t>(tasks.size()));

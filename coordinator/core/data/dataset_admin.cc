@@ -30,7 +30,48 @@ std::string describe(const DatasetSource& source) {
   return fmt::format("{} random bytes, seed {}", random.bytes, random.seed);
 }
 
+Status check_request(const std::string& request_id, const std::string& name, uint32_t replicas) {
+  if (replicas > kMostReplicas)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("dataset '{}': {} replicas: at most {} nodes can keep a dataset", name,
+                            replicas, kMostReplicas));
+  if (request_id.size() > kMaxRequestIdBytes)
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("dataset '{}': its request id has {} bytes, at most {} are taken",
+                    beginning(name, kMaxRequestIdBytes), request_id.size(), kMaxRequestIdBytes));
+  if (!is_dataset_name(name))
+    return fail(ErrorCode::kInvalid,
+                fmt::format("'{}' is not a dataset name: use 1 to 128 letters, digits, '-', '_' or "
+                            "'.', not starting with '.'",
+                            name));
+  if (parse_checkpoint_name(name))
+    return fail(ErrorCode::kInvalid, fmt::format("'{}' is the name of a task's checkpoint", name));
+  return {};
+}
+
 }  // namespace
+
+Status DatasetAdmin::check_free(const std::string& name) const {
+  if (state_.catalog.find(name))
+    return fail(ErrorCode::kConflict, fmt::format("dataset '{}' exists already", name));
+  if (making_.contains(name))
+    return fail(ErrorCode::kConflict, fmt::format("dataset '{}' is just being made", name));
+  if (state_.catalog.is_being_removed(name))
+    return fail(ErrorCode::kConflict, fmt::format("dataset '{}' is just being removed", name));
+  // Its version may be the new one's, with other bytes.
+  if (const auto strays = state_.catalog.strays(name); !strays.empty())
+    return fail(ErrorCode::kConflict,
+                fmt::format("dataset '{}': node '{}' still holds one of that name that is in no "
+                            "catalog: 'tierctl dataset remove {}' clears it",
+                            name, *strays.begin(), name));
+  if (state_.catalog.all().size() + making_.size() >= kMostDatasets)
+    return fail(ErrorCode::kExhausted,
+                fmt::format("dataset '{}': there are {} datasets, no more are taken: remove some "
+                            "with 'tierctl dataset remove'",
+                            name, state_.catalog.all().size()));
+  return {};
+}
 
 Result<NodeRecord*> DatasetAdmin::choose_node(const std::string& wanted) {
   if (!wanted.empty()) {
@@ -51,50 +92,17 @@ Result<NodeRecord*> DatasetAdmin::choose_node(const std::string& wanted) {
 void DatasetAdmin::add(const std::string& request_id, const std::string& name,
                        const DatasetSource& source, const std::string& wanted, Added added,
                        uint32_t replicas) {
-  if (replicas > kMostReplicas)
-    return added(fail(ErrorCode::kInvalid,
-                      fmt::format("dataset '{}': {} replicas: at most {} nodes can keep a dataset",
-                                  name, replicas, kMostReplicas)));
-  if (request_id.size() > kMaxRequestIdBytes)
-    return added(fail(
-        ErrorCode::kInvalid,
-        fmt::format("dataset '{}': its request id has {} bytes, at most {} are taken",
-                    beginning(name, kMaxRequestIdBytes), request_id.size(), kMaxRequestIdBytes)));
-  if (!is_dataset_name(name))
-    return added(fail(ErrorCode::kInvalid,
-                      fmt::format("'{}' is not a dataset name: use 1 to 128 letters, digits, '-', "
-                                  "'_' or '.', not starting with '.'",
-                                  name)));
-  if (parse_checkpoint_name(name))
-    return added(
-        fail(ErrorCode::kInvalid, fmt::format("'{}' is the name of a task's checkpoint", name)));
-  if (const auto* entry = state_.catalog.find(name)) {
-    const bool is_repeated = !request_id.empty() && entry->dataset.request_id == request_id;
-    if (is_repeated && entry->dataset.origin == describe(source))
-      return answer_when_kept(entry->dataset, added);
-    if (is_repeated)
-      return added(fail(ErrorCode::kConflict,
-                        fmt::format("dataset '{}': request id '{}' was used before to make it of "
-                                    "{}: draw a new one",
-                                    name, request_id, entry->dataset.origin)));
-    return added(fail(ErrorCode::kConflict, fmt::format("dataset '{}' exists already", name)));
-  }
-  if (making_.contains(name))
-    return added(fail(ErrorCode::kConflict, fmt::format("dataset '{}' is just being made", name)));
-  if (state_.catalog.is_being_removed(name))
-    return added(
-        fail(ErrorCode::kConflict, fmt::format("dataset '{}' is just being removed", name)));
-  // Its version may be the new one's, with other bytes.
-  if (const auto strays = state_.catalog.strays(name); !strays.empty())
+  if (auto ok = check_request(request_id, name, replicas); !ok)
+    return added(tl::unexpected(ok.error()));
+  if (const auto* entry = state_.catalog.find(name);
+      entry && !request_id.empty() && entry->dataset.request_id == request_id) {
+    if (entry->dataset.origin == describe(source)) return answer_when_kept(entry->dataset, added);
     return added(fail(ErrorCode::kConflict,
-                      fmt::format("dataset '{}': node '{}' still holds one of that name that is in "
-                                  "no catalog: 'tierctl dataset remove {}' clears it",
-                                  name, *strays.begin(), name)));
-  if (state_.catalog.all().size() + making_.size() >= kMostDatasets)
-    return added(fail(ErrorCode::kExhausted,
-                      fmt::format("dataset '{}': there are {} datasets, no more are taken: remove "
-                                  "some with 'tierctl dataset remove'",
-                                  name, state_.catalog.all().size())));
+                      fmt::format("dataset '{}': request id '{}' was used before to make it of {}: "
+                                  "draw a new one",
+                                  name, request_id, entry->dataset.origin)));
+  }
+  if (auto is_free = check_free(name); !is_free) return added(tl::unexpected(is_free.error()));
   auto node = choose_node(wanted);
   if (!node)
     return added(

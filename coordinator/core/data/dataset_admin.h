@@ -36,6 +36,8 @@ class DatasetAdmin {
   void remove(const std::string& name, Removed removed);
 
  private:
+  // Whether one of this name can be made.
+  Status check_free(const std::string& name) const;
   // Sends `node` away what it holds of a dataset; nothing if it is not connected.
   void drop(const std::string& node, const std::string& name);
   // Nodes that may have something of it when they are back.

@@ -45,6 +45,19 @@ Status check_facts(const NodeFacts& facts) {
   return {};
 }
 
+void add_units(ClusterState& state, const NodeFacts& facts) {
+  const int64_t now_ms = state.clock.wall_ms();
+  auto units = state.units.add(facts, now_ms);
+  if (units.empty()) return;
+  state.store.write(
+      [units = std::move(units), now_ms](Db& db) -> Status {
+        for (const auto& unit : units)
+          if (auto put = records::put_unit(db, unit, now_ms); !put) return put;
+        return {};
+      },
+      nullptr);
+}
+
 }  // namespace
 
 Result<Membership::Ticket> Membership::join(
@@ -58,19 +71,17 @@ Result<Membership::Ticket> Membership::join(
   const int64_t now_ns = state_.clock.boot_ns();
   auto* known = state_.registry.find(facts.name);
   const bool same = known && known->facts.instance == facts.instance;
-  // Its tasks are dead, and it has the reports of those that ended: no need to wait for the lease.
-  const bool heir =
+  // An heir's tasks are dead, and it has the reports of those that ended: no need to wait for the
+  // lease.
+  const bool replaces =
       known && !same && known->life != NodeLife::kLost &&
-      std::count(facts.predecessors.begin(), facts.predecessors.end(), known->facts.instance) > 0;
-  if (known && !same && !heir && known->life != NodeLife::kLost && now_ns < known->lease_end_ns) {
-    if (!known->held.empty() || known->link)
-      return fail(ErrorCode::kConflict,
-                  fmt::format("node '{}': another instance of that name holds a lease for {} ms "
-                              "more: wait, or give this one a name of its own",
-                              facts.name, (known->lease_end_ns - now_ns) / 1'000'000));
-  }
-  if (known && !same && !heir && known->life != NodeLife::kLost)
-    lifecycle_.give_up(*known, fmt::format("node '{}' started anew", facts.name));
+      std::count(facts.predecessors.begin(), facts.predecessors.end(), known->facts.instance) == 0;
+  if (replaces && now_ns < known->lease_end_ns && (!known->held.empty() || known->link))
+    return fail(ErrorCode::kConflict,
+                fmt::format("node '{}': another instance of that name holds a lease for {} ms "
+                            "more: wait, or give this one a name of its own",
+                            facts.name, (known->lease_end_ns - now_ns) / 1'000'000));
+  if (replaces) lifecycle_.give_up(*known, fmt::format("node '{}' started anew", facts.name));
   auto added = state_.registry.add(facts);
   if (!added) return tl::unexpected(added.error());
   auto& node = **added;
@@ -80,14 +91,7 @@ Result<Membership::Ticket> Membership::join(
   }
   node.has_left = false;
   state_.registry.set_life(node, NodeLife::kUp);
-  if (auto units = state_.units.add(facts, state_.clock.wall_ms()); !units.empty())
-    state_.store.write(
-        [units = std::move(units), now_ms = state_.clock.wall_ms()](Db& db) -> Status {
-          for (const auto& unit : units)
-            if (auto put = records::put_unit(db, unit, now_ms); !put) return put;
-          return {};
-        },
-        nullptr);
+  add_units(state_, facts);
   node.link = std::move(link);
   node.lease_end_ns = now_ns + state_.settings.lease_ms * 1'000'000;
   // Without it, a later coordinator would take the node for another instance.
