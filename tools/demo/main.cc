@@ -14,7 +14,9 @@
 #include <set>
 
 #include "base/bytes.h"
+#include "base/data_file.h"
 #include "tools/cluster/program.h"
+#include "tools/demo/command_line.h"
 #include "tools/demo/demo_cluster.h"
 #include "tools/demo/guardian.h"
 #include "tools/demo/layout.h"
@@ -343,16 +345,11 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--json", options.json_file, "write everything shown to this file")
       ->type_name("FILE");
-  app.set_version_flag("--version", "tierpilot-demo " TIERPILOT_VERSION);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? int{kExitOk} : int{kExitUsage};
-  }
-  if (auto status = demo::check_policies(options.policies); !status) {
-    print_error({}, status.error());
-    return kExitUsage;
-  }
-  const auto code = demo::run(options);
-  return code ? *code : print_error({}, code.error());
+  return demo::parse_and_run(app, argc, argv, [&]() -> Result<int> {
+    if (auto status = demo::check_policies(options.policies); !status) {
+      print_error({}, status.error());
+      return kExitUsage;
+    }
+    return demo::run(options);
+  });
 }

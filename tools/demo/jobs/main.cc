@@ -10,7 +10,9 @@
 #include <iostream>
 
 #include "base/bytes.h"
+#include "base/data_file.h"
 #include "tools/cluster/program.h"
+#include "tools/demo/command_line.h"
 #include "tools/demo/jobs/fake_gpus.h"
 #include "tools/demo/jobs/gang_report.h"
 #include "tools/demo/jobs/gang_run.h"
@@ -174,12 +176,5 @@ int main(int argc, char** argv) {
       ->check(CLI::ExistingDirectory)
       ->type_name("FOLDER");
   add_training_options(app, options);
-  app.set_version_flag("--version", "tierpilot-demo-jobs " TIERPILOT_VERSION);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? int{kExitOk} : int{kExitUsage};
-  }
-  const auto code = demo::run(std::move(options));
-  return code ? *code : print_error({}, code.error());
+  return demo::parse_and_run(app, argc, argv, [&] { return demo::run(std::move(options)); });
 }

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "policies/quality/allocator.h"
 #include "tools/cluster/program.h"
+#include "tools/demo/command_line.h"
 #include "tools/demo/demo_cluster.h"
 #include "tools/demo/layout.h"
 #include "tools/demo/quality/allocator_run.h"
@@ -151,12 +152,5 @@ int main(int argc, char** argv) {
       ->type_name("FOLDER");
   add_training_options(app, options);
   demo::add_gap_option(app, options.gap_s);
-  app.set_version_flag("--version", "tierpilot-demo-quality " TIERPILOT_VERSION);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? int{kExitOk} : int{kExitUsage};
-  }
-  const auto code = demo::run(std::move(options));
-  return code ? *code : print_error({}, code.error());
+  return demo::parse_and_run(app, argc, argv, [&] { return demo::run(std::move(options)); });
 }

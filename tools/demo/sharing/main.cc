@@ -14,7 +14,7 @@
 #include "policies/sharing/card/card_reader.h"
 #include "policies/sharing/live/share_policy.h"
 #include "policies/sharing/predict/job_predictor.h"
-#include "tools/cluster/program.h"
+#include "tools/demo/command_line.h"
 #include "tools/demo/demo_cluster.h"
 #include "tools/demo/layout.h"
 #include "tools/demo/sharing/sharing_report.h"
@@ -190,12 +190,5 @@ int main(int argc, char** argv) {
       ->type_name("FILE");
   add_training_options(app, options);
   demo::add_gap_option(app, options.gap_s);
-  app.set_version_flag("--version", "tierpilot-demo-sharing " TIERPILOT_VERSION);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? int{kExitOk} : int{kExitUsage};
-  }
-  const auto code = demo::run(options);
-  return code ? *code : print_error({}, code.error());
+  return demo::parse_and_run(app, argc, argv, [&] { return demo::run(options); });
 }
