@@ -21,6 +21,17 @@ from tierpilot.swapping import Swap  # noqa: E402
 
 torch.set_num_threads(1)
 BIG = "8GiB"  # never reached
+# A training that knows nothing of swapping, as "python3 -c" takes it.
+UNAWARE = """
+import sys, torch
+torch.manual_seed(3)
+model = torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(6)])
+for _ in range(4):
+    loss = model(torch.ones(256, 512)).square().sum()
+    model.zero_grad()
+    loss.backward()
+print(model[0].weight.grad.sum().item(), sys.argv[1:])
+"""
 
 
 class Residual(torch.nn.Module):

@@ -12,16 +12,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
-#include <functional>
 #include <thread>
 
 #include "base/sysroot.h"
 #include "base/unique_fd.h"
-#include "daemon/probe/inventory/inventory.h"
-#include "daemon/probe/inventory/map_dump.h"
 #include "daemon/probe/passive/passive_probe.h"
 #include "daemon/probe/passive/programs.h"
+#include "tests/unit/probe/running_kernel.h"
 
 #ifdef __SANITIZE_THREAD__
 // One of the children below starts a thread, and this process has some.
@@ -36,45 +33,6 @@ namespace {
 constexpr size_t kPages = 3000;
 constexpr size_t kFileBytes = 4 << 20;
 constexpr int kNoDirectWrites = 3;  // exit status
-
-// A child process in a group of its own, which works when told to.
-class Child {
- public:
-  explicit Child(const std::function<void()>& work) {
-    if (::pipe2(go_.data(), O_CLOEXEC) != 0) return;
-    pid_ = ::fork();
-    if (pid_ > 0) {
-      ::setpgid(pid_, pid_);
-      return;
-    }
-    ::setpgid(0, 0);
-    ::close(go_[1]);
-    char told;
-    if (::read(go_[0], &told, 1) != 1) ::_exit(1);
-    work();
-    ::_exit(0);
-  }
-  ~Child() {
-    ::close(go_[0]);
-    ::close(go_[1]);
-    if (pid_ > 0) finish(SIGKILL);
-  }
-
-  int32_t pgid() const { return pid_; }
-  void go() { ASSERT_EQ(::write(go_[1], "x", 1), 1); }
-  // Exit status; with a signal, ends it first.
-  int finish(int signal = 0) {
-    if (signal) ::kill(pid_, signal);
-    int status = -1;
-    ::waitpid(pid_, &status, 0);
-    pid_ = -1;
-    return status;
-  }
-
- private:
-  std::array<int, 2> go_{-1, -1};
-  pid_t pid_ = -1;
-};
 
 void touch_fresh_pages() {
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
@@ -97,24 +55,6 @@ void write_file_directly() {
     if (::write(file.get(), block.data(), block.size()) != static_cast<ssize_t>(block.size()))
       ::_exit(errno == EINVAL ? kNoDirectWrites : 1);
 }
-
-const SubjectState& state_of(const PassiveProbe& probe, const std::string& subject) {
-  for (const auto& state : probe.subjects())
-    if (state.subject == subject) return state;
-  throw std::logic_error("no subject " + subject);
-}
-
-bool eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 500; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  return false;
-}
-
-#define SKIP_WITHOUT(probe, name)                              \
-  if (const auto& state = state_of(*(probe), name); !state.on) \
-  GTEST_SKIP() << name << " is off: " << state.reason
 
 TEST(PassiveProbe, EverySubjectIsOnOrHasAReason) {
   const auto probe = PassiveProbe::start({});
@@ -298,74 +238,6 @@ TEST(PassiveProbe, CostsAreMeasuredOrExplained) {
     EXPECT_GE(cost.run_count, 1u);
     EXPECT_GT(cost.run_time_ns, 0u);
   }
-}
-
-std::vector<uint32_t> program_ids(const std::function<bool(const LoadedProgram&)>& wanted) {
-  std::vector<uint32_t> ids;
-  const auto programs = list_programs(Sysroot());
-  if (!programs) return ids;
-  for (const auto& program : *programs)
-    if (wanted(program)) ids.push_back(program.id);
-  return ids;
-}
-
-TEST(PassiveProbe, ProgramsVanishWithTheirProcess) {
-  const auto listed = list_programs(Sysroot());
-  if (!listed) GTEST_SKIP() << listed.error().message;
-  Child child([] {
-    const auto probe = PassiveProbe::start({});
-    ::pause();
-  });
-  child.go();
-  std::vector<uint32_t> ids;
-  ASSERT_TRUE(eventually([&] {
-    ids = program_ids([&](const auto& program) {
-      return std::ranges::find(program.holder_pids, child.pgid()) != program.holder_pids.end();
-    });
-    return !ids.empty();
-  }));
-  child.finish(SIGKILL);
-  EXPECT_TRUE(eventually([&] {
-    return program_ids(
-               [&](const auto& program) { return std::ranges::find(ids, program.id) != ids.end(); })
-        .empty();
-  }));
-}
-
-TEST(PassiveProbe, MapsCanBeDumpedByTheirTypes) {
-  const auto probe = PassiveProbe::start({});
-  SKIP_WITHOUT(probe, "faults");
-  probe->track_group(4'000'000);
-  const auto maps = list_maps(Sysroot());
-  if (!maps) GTEST_SKIP() << maps.error().message;
-  bool seen = false;
-  for (const auto& map : *maps) {
-    const bool mine = std::ranges::find(map.holder_pids, ::getpid()) != map.holder_pids.end();
-    if (!mine || map.name != "tp_fault_groups") continue;
-    const auto dump = dump_map(map.id);
-    ASSERT_TRUE(dump) << dump.error().message;
-    ASSERT_EQ(dump->elements.size(), 1u);
-    EXPECT_NE(dump->elements[0].key.find("4000000"), std::string::npos) << dump->elements[0].key;
-    seen = true;
-  }
-  EXPECT_TRUE(seen);
-}
-
-TEST(PassiveProbe, WithoutPrivilegesNoProgramRuns) {
-  if (::getuid() != 0) GTEST_SKIP() << "needs root to give privileges up";
-  Child child([] {
-    if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(2);
-    const auto probe = PassiveProbe::start({});
-    for (const auto& state : probe->subjects())
-      if (!state.programs.empty() || (state.reason.find("CAP_BPF") == std::string::npos &&
-                                      state.reason.find("turned off") == std::string::npos))
-        ::_exit(3);
-    const auto sample = probe->sample();
-    if (sample.migration || sample.block_io || probe->event_fd() >= 0) ::_exit(4);
-    if (list_programs(Sysroot()) || list_maps(Sysroot())) ::_exit(5);
-  });
-  child.go();
-  EXPECT_EQ(WEXITSTATUS(child.finish()), 0);
 }
 
 // Kernels without BTF and machines without the tracepoint, as far as this one can play them.

@@ -1,82 +1,28 @@
-// The programs themselves, run by the kernel on made-up tracepoint arguments: what moves no page of
-// the machine.
-#include <bpf/bpf.h>
+// The programs that count calls which move pages.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
-#include <cstring>
-#include <functional>
 #include <numeric>
 
-#include "bpf/compaction.skel.h"
 #include "bpf/migration.skel.h"
 #include "bpf/pairs.h"
-#include "bpf/reclaim.skel.h"
-#include "daemon/probe/passive/libbpf_log.h"
-#include "daemon/probe/passive/maps.h"
 #include "daemon/probe/passive/owners.h"
-#include "daemon/probe/passive/programs.h"
+#include "tests/unit/probe/passive_programs.h"
 
 namespace tierpilot {
-namespace {
 
-using Args = std::array<uint64_t, 8>;
-constexpr uint64_t kAsync = 0, kDemotion = 8, kSyscall = 3;
-
-int run(const ::bpf_program* program, Args args) {
-  LIBBPF_OPTS(bpf_test_run_opts, opts);
-  opts.ctx_in = args.data();
-  opts.ctx_size_in = sizeof args;
-  return bpf_prog_test_run_opts(bpf_program__fd(program), &opts);
+template <>
+void ProgramsRunByHand<tp_migration>::set_knobs() {
+  skeleton_->rodata->tp_event_pages = 100;
+  skeleton_->rodata->tp_pair_nodes = 2;
+  bpf_map__set_max_entries(skeleton_->maps.tp_migr_pairs, tp_pair_count(2));
 }
 
-// Loads a skeleton as raw_tp, the type whose programs can be run by hand.
-template <class Skeleton>
-class Programs : public testing::Test {
- protected:
-  void SetUp() override {
-    capture_libbpf_log();
-    skeleton_.reset(Skeleton::open(nullptr));
-    ASSERT_TRUE(skeleton_);
-    set_knobs();
-    clear_libbpf_reason();
-    const int err = Skeleton::load(skeleton_.get());
-    // A complaint of the verifier is a fault of the program, not of the machine.
-    ASSERT_EQ(libbpf_reason().find("verifier"), std::string::npos) << libbpf_reason();
-    if (err != 0) GTEST_SKIP() << "BPF programs cannot be loaded here: " << std::strerror(-err);
-  }
-  void set_knobs();
+namespace {
 
-  std::vector<PassiveEvent> events() {
-    std::vector<PassiveEvent> found;
-    const auto collect = [](void* list, void* data, size_t size) {
-      if (auto event = decode_event(data, size, {{kDemotion, "MR_DEMOTION"}}))
-        static_cast<std::vector<PassiveEvent>*>(list)->push_back(*event);
-      return 0;
-    };
-    auto* ring = ring_buffer__new(bpf_map__fd(skeleton_->maps.tp_events), collect, &found, nullptr);
-    ring_buffer__consume(ring);
-    ring_buffer__free(ring);
-    return found;
-  }
+constexpr uint64_t kAsync = 0, kSyscall = 3;
 
-  // Counters of this process's group, which is tracked from now on.
-  template <class Stats>
-  Stats group_after(const ::bpf_map* groups, const std::function<void()>& work) {
-    const int32_t pgid = ::getpgrp();
-    std::vector<Stats> stats(1);
-    EXPECT_TRUE(put_element(groups, pgid, stats));
-    work();
-    EXPECT_TRUE(get_element(groups, pgid, stats));
-    return stats[0];
-  }
-
-  SkeletonPtr<Skeleton> skeleton_;
-};
-
-class MigrationPrograms : public Programs<tp_migration> {
+class MigrationPrograms : public ProgramsRunByHand<tp_migration> {
  protected:
   void start(uint64_t reason) {
     ASSERT_EQ(run(skeleton_->progs.tp_migr_start, {kAsync, reason}), 0);
@@ -135,21 +81,6 @@ class MigrationPrograms : public Programs<tp_migration> {
   }
   static constexpr uint32_t kNodes = 2;
 };
-
-template <>
-void Programs<tp_migration>::set_knobs() {
-  skeleton_->rodata->tp_event_pages = 100;
-  skeleton_->rodata->tp_pair_nodes = 2;
-  bpf_map__set_max_entries(skeleton_->maps.tp_migr_pairs, tp_pair_count(2));
-}
-
-template <>
-void Programs<tp_compaction>::set_knobs() {}
-
-template <>
-void Programs<tp_reclaim>::set_knobs() {
-  skeleton_->rodata->tp_event_ns = 0;
-}
 
 TEST_F(MigrationPrograms, ACallIsCountedAndTimed) {
   start(kDemotion);
@@ -346,64 +277,6 @@ TEST_F(MigrationPrograms, UnknownReasonsStayInBounds) {
 TEST_F(MigrationPrograms, KernelsBefore66PassSevenArguments) {
   ASSERT_EQ(run(skeleton_->progs.tp_migr_end7, {5, 1, 0, 0, 0, kAsync, kSyscall}), 0);
   EXPECT_EQ(stats().by_reason.at("MR_SYSCALL").pages_moved, 5u);
-}
-
-class ReclaimPrograms : public Programs<tp_reclaim> {
- protected:
-  ReclaimStats stats() {
-    return decode_reclaim(read_counters<tp_reclaim_stats>(skeleton_->maps.tp_reclaims));
-  }
-};
-
-TEST_F(ReclaimPrograms, WaitsOfTheMachineAndOfGroupsAreApart) {
-  ASSERT_EQ(run(skeleton_->progs.tp_direct_begin, {}), 0);
-  ASSERT_EQ(run(skeleton_->progs.tp_direct_end, {32}), 0);
-  ASSERT_EQ(run(skeleton_->progs.tp_memcg_begin, {}), 0);
-  ASSERT_EQ(run(skeleton_->progs.tp_memcg_end, {5}), 0);
-  ASSERT_EQ(run(skeleton_->progs.tp_kswapd_wake, {}), 0);
-  const auto found = stats();
-  EXPECT_EQ(found.direct.calls, 1u);
-  EXPECT_EQ(found.direct.pages, 32u);
-  EXPECT_EQ(found.direct.duration_ns.count(), 1u);
-  EXPECT_EQ(found.memcg.pages, 5u);
-  EXPECT_EQ(found.kswapd_wakes, 1u);
-  EXPECT_EQ(events().size(), 2u) << "with a threshold of 0 ns each wait is an event";
-}
-
-TEST_F(ReclaimPrograms, WaitsOfATrackedGroupAreItsOwnToo) {
-  ASSERT_EQ(run(skeleton_->progs.tp_direct_begin, {}), 0);
-  ASSERT_EQ(run(skeleton_->progs.tp_direct_end, {8}), 0);
-  const auto group = group_after<tp_reclaim_stats>(skeleton_->maps.tp_reclaim_grps, [&] {
-    ASSERT_EQ(run(skeleton_->progs.tp_memcg_begin, {}), 0);
-    ASSERT_EQ(run(skeleton_->progs.tp_memcg_end, {5}), 0);
-  });
-  EXPECT_EQ(decode_reclaim(group).memcg.pages, 5u);
-  EXPECT_EQ(decode_reclaim(group).memcg.duration_ns.count(), 1u);
-  EXPECT_EQ(decode_reclaim(group).direct.calls, 0u) << "it was not tracked then";
-  EXPECT_EQ(stats().direct.calls, 1u);
-}
-
-TEST_F(ReclaimPrograms, AnEndWithoutBeginIsUntimed) {
-  ASSERT_EQ(run(skeleton_->progs.tp_direct_end, {1}), 0);
-  EXPECT_EQ(stats().untimed_calls, 1u);
-  EXPECT_EQ(stats().direct.duration_ns.count(), 0u);
-}
-
-class CompactionPrograms : public Programs<tp_compaction> {};
-
-TEST_F(CompactionPrograms, ATaskThatCompactsWaits) {
-  const auto group = group_after<tp_compact_stats>(skeleton_->maps.tp_compact_grps, [&] {
-    ASSERT_EQ(run(skeleton_->progs.tp_compact_begin, {}), 0);
-    ASSERT_EQ(run(skeleton_->progs.tp_compact_end, {}), 0);
-    ASSERT_EQ(run(skeleton_->progs.tp_compact_end, {}), 0);
-  });
-  const auto machine = read_counters<tp_compact_stats>(skeleton_->maps.tp_compactions);
-  for (const auto& found : {decode_compaction(group), decode_compaction(machine)}) {
-    EXPECT_EQ(found.direct.zones, 2u);
-    EXPECT_EQ(found.direct.duration_ns.count(), 1u);
-    EXPECT_EQ(found.untimed_runs, 1u) << "an end without a begin";
-    EXPECT_EQ(found.background.zones, 0u);
-  }
 }
 
 }  // namespace
