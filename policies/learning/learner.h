@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,8 +14,6 @@ namespace tierpilot {
 struct LearnerCounters {
   uint64_t decisions = 0;
   uint64_t experiences = 0;  // complete, without duplicates
-  uint64_t duplicates = 0;   // since the start of the program, as the next one
-  uint64_t pending_dropped = 0;
   uint64_t pending = 0;
   uint64_t replay_size = 0;
   uint64_t replay_capacity = 0;

@@ -49,7 +49,7 @@ class PendingTable {
     entries_.emplace(id, Entry{id, std::move(seen), nullptr, action, std::nullopt});
     order_.push_back(id);
     while (entries_.size() > capacity_) {
-      dropped_ += entries_.erase(order_.front());
+      entries_.erase(order_.front());
       order_.pop_front();
     }
     while (!order_.empty() && !contains(order_.front())) order_.pop_front();
@@ -77,7 +77,6 @@ class PendingTable {
   std::vector<Experience<Sight>> take_complete() { return std::exchange(complete_, {}); }
 
   size_t size() const { return entries_.size(); }
-  uint64_t dropped() const { return dropped_; }
   // Oldest decision first; restore() expects the same order.
   std::vector<Entry> snapshot() const {
     std::vector<Entry> all;
@@ -110,7 +109,6 @@ class PendingTable {
   std::deque<uint64_t> order_;  // ids by decision, with gaps where an entry has gone
   std::optional<uint64_t> newest_;
   std::vector<Experience<Sight>> complete_;
-  uint64_t dropped_ = 0;
 };
 
 }  // namespace tierpilot

@@ -1,6 +1,5 @@
 #include "policies/sharing/cluster.h"
 
-#include <algorithm>
 #include <stdexcept>
 
 namespace tierpilot::sharing {

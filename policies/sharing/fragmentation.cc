@@ -56,16 +56,15 @@ std::vector<TypicalRequest> representative(std::vector<TypicalRequest> typical, 
   return kept;
 }
 
-Fragmentation::Fragmentation(std::vector<TypicalRequest> typical, Host host) {
+Fragmentation::Fragmentation(const std::vector<TypicalRequest>& typical) {
   // Alike but for what does not count here: one.
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint64_t, uint64_t>, double> wants;
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint64_t>, double> wants;
   for (const auto& [request, share] : typical)
     if (request.units > 0 && request.share.milli > 0)
-      wants[{request.share.milli, request.units, request.cpu_milli,
-             host == Host::kCpu ? 0 : request.memory_bytes, request.models}] += share;
+      wants[{request.share.milli, request.units, request.cpu_milli, request.models}] += share;
   for (const auto& [want, share] : wants) {
-    const auto& [milli, units, cpu_milli, memory_bytes, models] = want;
-    wants_.push_back({cpu_milli, units, milli, memory_bytes, models, share});
+    const auto& [milli, units, cpu_milli, models] = want;
+    wants_.push_back({cpu_milli, units, milli, models, share});
   }
 }
 
@@ -84,7 +83,7 @@ double Fragmentation::milli(const Node& node) const {
     while (first < count && free[first] < want.milli) usable -= free[first++];
     if (first == count) break;
     if (want.units <= count - first && want.cpu_milli <= node.cpu_milli &&
-        want.memory_bytes <= node.memory_bytes && (want.models >> node.model & 1))
+        (want.models >> node.model & 1))
       used += want.share * static_cast<double>(usable);
   }
   return static_cast<double>(total) - used;

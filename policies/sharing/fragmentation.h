@@ -3,6 +3,7 @@
 // that a request drawn from what usually comes cannot use, in the mean.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "policies/sharing/cluster.h"
@@ -26,9 +27,8 @@ std::vector<TypicalRequest> representative(std::vector<TypicalRequest> typical,
 
 class Fragmentation {
  public:
-  enum class Host { kCpu, kCpuAndMemory };  // what of the host has to suffice; the paper: its cores
-
-  Fragmentation(std::vector<TypicalRequest> typical, Host host);
+  // Of the host its cores have to suffice, as in the paper.
+  explicit Fragmentation(const std::vector<TypicalRequest>& typical);
 
   // Thousandths of a unit that are free and of no use. A request without units can use none.
   double milli(const Node& node) const;
@@ -38,7 +38,6 @@ class Fragmentation {
     uint32_t cpu_milli;
     uint32_t units;
     uint32_t milli;
-    uint64_t memory_bytes;
     uint64_t models;
     double share;
   };

@@ -61,7 +61,7 @@ Offer UnitPacking::offer(const Node& node, const Request& request, double) const
 }
 
 FragmentationDescent::FragmentationDescent(const std::vector<Request>& typical)
-    : fragmentation_(typical_requests(typical, kPaperCoverage), Fragmentation::Host::kCpu) {}
+    : fragmentation_(typical_requests(typical, kPaperCoverage)) {}
 
 double FragmentationDescent::worth(const Node& node) const {
   return -fragmentation_.milli(node);

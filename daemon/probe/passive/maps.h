@@ -41,19 +41,6 @@ void drop_element(const ::bpf_map* map, const Key& key) {
   bpf_map__delete_elem(map, &key, sizeof key, 0);
 }
 
-// Of a map that programs add to; `use` is called with (key, value). Not for per-CPU maps.
-template <class Key, class T, class Use>
-void for_each_element(const ::bpf_map* map, const Use& use) {
-  Key key, next;
-  const Key* previous = nullptr;
-  std::vector<T> value(1);
-  while (bpf_map__get_next_key(map, previous, &next, sizeof next) == 0) {
-    key = next;
-    previous = &key;
-    if (get_element(map, key, value)) use(key, value[0]);
-  }
-}
-
 // All elements of an array map, in few system calls; of a per-CPU array one copy for each possible
 // CPU after the other. Empty when the kernel refuses.
 template <class T>

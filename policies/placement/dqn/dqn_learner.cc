@@ -1,7 +1,5 @@
 #include "policies/placement/dqn/dqn_learner.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -67,7 +65,7 @@ void DqnLearner::take_complete() {
   for (TokenExperience& experience : pending_.take_complete()) {
     trained_on_.widen(experience.seen->features);
     returns_.add(experience);
-    ++(own_.add(std::move(experience)) ? progress_.experiences : duplicates_);
+    progress_.experiences += own_.add(std::move(experience));
   }
 }
 
@@ -142,8 +140,6 @@ LearnerCounters DqnLearner::counters() const {
   LearnerCounters now;
   now.decisions = progress_.decisions;
   now.experiences = progress_.experiences;
-  now.duplicates = duplicates_;
-  now.pending_dropped = pending_.dropped();
   now.pending = pending_.size();
   now.replay_size = own_.replay().size();
   now.replay_capacity = own_.replay().capacity();

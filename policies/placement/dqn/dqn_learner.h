@@ -73,7 +73,6 @@ class DqnLearner final : public Learner {
   uint64_t copied_at_decision_ = 0;
   uint64_t copied_at_batch_ = 0;
   bool copy_due_ = false;
-  uint64_t duplicates_ = 0;
   TokenValuer valuer_;
   TokenValuer selector_;
   DqnWeights selecting_;  // what is trained now, refreshed for each batch that bootstraps

@@ -2,7 +2,6 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 
-#include <span>
 #include <string>
 
 #include "policies/placement/published/observation.h"

@@ -7,7 +7,6 @@
 namespace tierpilot {
 
 using PublishedExperience = Experience<Observation>;
-using PublishedPending = PendingExperience<Observation>;
 
 uint64_t hash_of(const Observation& seen);
 

@@ -65,8 +65,6 @@ class PublishedLearner final : public Learner {
     LearnerCounters now;
     now.decisions = decisions_;
     now.experiences = experiences_;
-    now.duplicates = duplicates_;
-    now.pending_dropped = pending_.dropped();
     now.pending = pending_.size();
     now.replay_capacity = settings_.replay_capacity;
     now.weights_version = 1;
@@ -116,7 +114,7 @@ class PublishedLearner final : public Learner {
  private:
   void take_complete() {
     for (PublishedExperience& experience : pending_.take_complete())
-      ++(trainer_->add(std::move(experience)) ? experiences_ : duplicates_);
+      experiences_ += trainer_->add(std::move(experience));
   }
 
   PublishedSettings settings_;
@@ -128,7 +126,6 @@ class PublishedLearner final : public Learner {
   uint64_t copied_at_ = 0;
   bool copy_due_ = false;
   uint64_t experiences_ = 0;
-  uint64_t duplicates_ = 0;
 };
 
 }  // namespace

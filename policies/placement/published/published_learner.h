@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "policies/learning/learner.h"
+#include "policies/learning/mailbox.h"
 #include "policies/placement/published/settings.h"
 #include "policies/placement/published/weights.h"
 

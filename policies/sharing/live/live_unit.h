@@ -81,7 +81,6 @@ struct WaitingJob {
   std::optional<size_t> only_node;             // by index: no other will do
   Share asked;                                 // by its user; 0 thousandths: as predicted
   double promise_left_s = kNoPromise;
-  double waited_s = 0;
 
   bool is_promised() const { return promise_left_s < kNoPromise; }
   uint64_t memory_bytes_on(const Predicted& unit) const {

@@ -1,7 +1,5 @@
 #include "policies/sharing/live/published_policy.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "policies/sharing/live/refusal.h"

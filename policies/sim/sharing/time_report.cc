@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "policies/sim/sharing/time_bound.h"
+#include "policies/sim/sharing/timed_policies.h"
 #include "policies/sim/sharing/traced_jobs.h"
 
 namespace tierpilot::sharing {

@@ -1,13 +1,16 @@
 // Results of shares over time as JSON.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "policies/sim/sharing/timed_policies.h"
+#include "policies/sim/sharing/job_source.h"
+#include "policies/sim/sharing/time_simulation.h"
+#include "policies/sim/sharing/timed_jobs.h"
 
 namespace tierpilot::sharing {
 

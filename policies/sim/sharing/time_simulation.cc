@@ -194,7 +194,6 @@ class Simulation {
     for (size_t type = 0; type < workload_.types.size(); ++type)
       if ((job.types >> type & 1) != 0) value.predicted[workload_.types[type]] = predicted;
     value.promise_left_s = waiting.promise_end_s - now_s_;
-    value.waited_s = now_s_ - job.arrival_s;
     return waiting.on_trial ? hoped(std::move(value)) : value;
   }
 

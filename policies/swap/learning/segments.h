@@ -53,7 +53,6 @@ class SegmentLearner {
   // In steps as this one: it turned out not to give the same.
   void forbid(uint64_t place);
   bool takes_all() const { return all_; }
-  bool in_step() const { return known_ != nullptr; }
   bool recomputes() const { return known_ && active(*known_); }
   // Whether the next step is to be looked at closely, as one was not whose segments nothing is
   // known of.

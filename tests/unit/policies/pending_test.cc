@@ -1,4 +1,3 @@
-#include "policies/placement/published/experience.h"
 
 #include <gtest/gtest.h>
 
@@ -58,7 +57,6 @@ TEST(Pending, ForgetsTheOldestWhenFull) {
   PendingTable<Observation> table(2);
   for (uint64_t id = 1; id <= 4; ++id) table.decided(id, observation(1), 0);
   EXPECT_EQ(table.size(), 2u);
-  EXPECT_EQ(table.dropped(), 2u);
   EXPECT_FALSE(table.outcome(1, 1.0));
   EXPECT_TRUE(table.outcome(3, 1.0));
 }

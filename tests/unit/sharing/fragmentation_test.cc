@@ -23,8 +23,7 @@ Node node_with(uint32_t cpu_milli, std::vector<uint32_t> free) {
 TEST(Fragmentation, CountsWhatTheMeanRequestCannotUse) {
   // Half of all ask for 0.5 of a unit, half for two whole ones.
   const Fragmentation fragmentation(
-      {{request_of(1, 500, 1000), 0.5}, {request_of(2, 1000, 1000), 0.5}},
-      Fragmentation::Host::kCpu);
+      {{request_of(1, 500, 1000), 0.5}, {request_of(2, 1000, 1000), 0.5}});
   // The first can use the whole unit, not the 0.3; the second none of it.
   EXPECT_DOUBLE_EQ(fragmentation.milli(node_with(8000, {1000, 300})), 0.5 * 300 + 0.5 * 1300);
   EXPECT_DOUBLE_EQ(fragmentation.milli(node_with(8000, {1000, 1000})), 0);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <set>
 
 #include "base/statistics.h"
 #include "policies/sharing/predict/jobs/card_rows.h"

@@ -1,7 +1,5 @@
 #include "policies/sharing/predict/jobs/job_parts.h"
 
-#include <algorithm>
-
 #include "policies/sharing/predict/jobs/job_model.h"
 #include "policies/sharing/predict/study.h"
 

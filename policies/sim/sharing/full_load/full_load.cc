@@ -182,7 +182,7 @@ Result<FullLoad> run_full_load(const PodTrace& trace, const FullLoadOptions& opt
     return tl::unexpected(many.error());
   const auto players = players_of(trace, typical, options.policies);
   if (!players) return tl::unexpected(players.error());
-  const Fragmentation fragmentation(typical_requests(typical, 1), Fragmentation::Host::kCpu);
+  const Fragmentation fragmentation(typical_requests(typical, 1));
   FullLoad load;
   const auto add = [&](FullLoadRun run, std::string_view policy, uint64_t seed) {
     run.policy = policy;

@@ -5,7 +5,7 @@ import ctypes
 from ctypes import byref, c_char_p, c_int, c_uint, c_ulonglong, c_void_p
 
 LIBRARY = "libnvidia-ml.so.1"
-_NOT_FOUND, _TOO_SMALL = 6, 7
+_NOT_FOUND = 6
 _NOT_AVAILABLE = (1 << 64) - 1
 _SM_CLOCK, _MEMORY_CLOCK = 1, 2
 _MOST = 4096  # processes, samples
