@@ -23,9 +23,13 @@ std::optional<PublishedPlace> most(const std::vector<PublishedNode>& nodes,
       const auto milli = need_of(need, unit);
       if (!milli || has(unit) < *milli || (best && has(unit) <= most)) continue;
       most = has(unit);
-      best = PublishedPlace{n, u, *milli};
+      best = PublishedPlace{n, u, *milli, *milli - std::min(*milli, unit.free_milli)};
     }
   return best;
+}
+
+bool misses(double elapsed_s, double remaining_s, double promised_s) {
+  return elapsed_s + remaining_s > promised_s;
 }
 
 }  // namespace
@@ -61,8 +65,13 @@ std::optional<size_t> unit_published(const PublishedNode& node, const Utilisatio
 }
 
 uint32_t grown_published(uint32_t milli, double elapsed_s, double remaining_s, double promised_s) {
-  if (elapsed_s + remaining_s <= promised_s) return milli;
+  if (!misses(elapsed_s, remaining_s, promised_s)) return milli;
   return std::min(milli + kGrowthStepMilli, kWholeUnit);
+}
+
+bool pauses_published(uint32_t milli, uint32_t used_milli, double elapsed_s, double remaining_s,
+                      double promised_s) {
+  return used_milli > milli && !misses(elapsed_s, remaining_s, promised_s);
 }
 
 }  // namespace tierpilot::sharing

@@ -24,7 +24,8 @@ struct PublishedUnit {
 struct PublishedPlace {
   size_t node = 0;
   size_t unit = 0;
-  uint32_t milli = 0;  // given
+  uint32_t milli = 0;           // given
+  uint32_t released_milli = 0;  // of it taken from best-effort tasks
   bool operator==(const PublishedPlace&) const = default;
 };
 
@@ -48,5 +49,9 @@ inline constexpr uint32_t kGrowthStepMilli = 100;
 // What a latency-sensitive task is to have from now on: a step more than now when elapsed and
 // predicted remaining time together exceed what was promised, at most a whole unit.
 uint32_t grown_published(uint32_t milli, double elapsed_s, double remaining_s, double promised_s);
+
+// Whether the limiter pauses a task: it uses more than its share and will keep its promise.
+bool pauses_published(uint32_t milli, uint32_t used_milli, double elapsed_s, double remaining_s,
+                      double promised_s);
 
 }  // namespace tierpilot::sharing

@@ -14,13 +14,13 @@ TEST(Published, TakesTheNodeWhoseFittingUnitHasMostFree) {
       {{"A1", 100}, {"A2", 200}, {"A3", 500}},
   };
   const auto place = place_published(nodes, need, JobClass::kLatencySensitive);
-  EXPECT_EQ(place, (PublishedPlace{.node = 0, .unit = 1, .milli = 500}));
+  EXPECT_EQ(place, (PublishedPlace{.node = 0, .unit = 1, .milli = 500, .released_milli = 0}));
 }
 
 TEST(Published, ReleasesWhatBestEffortTasksHold) {
   const std::vector<PublishedNode> nodes{{{"A1", 200, 400}}};
   const auto place = place_published(nodes, {{"A1", 350}}, JobClass::kLatencySensitive);
-  EXPECT_EQ(place, (PublishedPlace{.node = 0, .unit = 0, .milli = 350}));
+  EXPECT_EQ(place, (PublishedPlace{.node = 0, .unit = 0, .milli = 350, .released_milli = 150}));
   EXPECT_FALSE(place_published(nodes, {{"A1", 350}}, JobClass::kBestEffort));
 }
 
@@ -36,6 +36,12 @@ TEST(Published, BestEffortTasksTakeTheQuickestUnit) {
   const std::unordered_map<std::string, double> run_s{{"A1", 60}, {"A2", 40}, {"A3", 10}};
   EXPECT_EQ(unit_published(node, need, run_s, JobClass::kBestEffort), 1U);
   EXPECT_EQ(unit_published(node, need, run_s, JobClass::kLatencySensitive), 0U);
+}
+
+TEST(Published, PausesWhoUsesTooMuchAndKeepsHisPromise) {
+  EXPECT_TRUE(pauses_published(300, 400, 10, 10, 120));
+  EXPECT_FALSE(pauses_published(300, 400, 90, 60, 120));
+  EXPECT_FALSE(pauses_published(300, 300, 10, 10, 120));
 }
 
 }  // namespace
