@@ -69,7 +69,8 @@ TEST_F(PoolReplicas, BadSourcesAreRefusedClearly) {
   expect_refused("a", ZeroFill{UINT64_MAX}, ErrorCode::kExhausted, "4194304");
   expect_refused("../a", ZeroFill{1}, ErrorCode::kInvalid, "not allowed");
   // It says 0 bytes, as all of the kernel's do.
-  expect_refused("a", ImportFile{"/proc/self/status"}, ErrorCode::kInvalid, "more than the 0 bytes");
+  expect_refused("a", ImportFile{"/proc/self/status"}, ErrorCode::kInvalid,
+                 "more than the 0 bytes");
   const auto fifo = fast_dir + ".fifo";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   expect_refused("a", ImportFile{fifo}, ErrorCode::kInvalid, "not a regular file");
