@@ -156,7 +156,8 @@ bool Store::commit_next() {
 void Store::commit_and_tell(std::vector<Pending> batch) {
   auto results = commit(batch);
   note_trouble(results);
-  untold_.push_back({std::move(batch), std::move(results)});
+  for (size_t i = 0; i < batch.size(); ++i)
+    if (batch[i].done) untold_.push_back({std::move(batch[i].done), std::move(results[i])});
   if (!is_unsure_) tell(std::exchange(untold_, {}));
   checkpointer_.committed(writer_);
 }
@@ -167,18 +168,17 @@ void Store::make_sure() {
   if (!is_unsure_) tell(std::exchange(untold_, {}));
 }
 
-void Store::tell(std::vector<Batch> batches) {
-  // One post for the whole batch: a wake-up of the event loop costs more than the callbacks.
-  post_([batches = std::move(batches)]() mutable {
+void Store::tell(std::vector<Answer> answers) {
+  // One post for all of them: a wake-up of the event loop costs more than the callbacks.
+  post_([answers = std::move(answers)]() mutable {
     std::exception_ptr bug;  // of one, while the others have to hear, too
-    for (auto& [changes, results] : batches)
-      for (size_t i = 0; i < changes.size(); ++i) {
-        try {
-          if (changes[i].done) changes[i].done(std::move(results[i]));
-        } catch (...) {
-          bug = std::current_exception();
-        }
+    for (auto& [done, result] : answers) {
+      try {
+        done(std::move(result));
+      } catch (...) {
+        bug = std::current_exception();
       }
+    }
     if (bug) std::rethrow_exception(bug);
   });
 }

@@ -55,9 +55,9 @@ class Store {
     Change change;
     Done done;
   };
-  struct Batch {
-    std::vector<Pending> changes;
-    std::vector<Status> results;
+  struct Answer {
+    Done done;
+    Status result;
   };
   Store(UniqueFd lock, Db writer, Db reader, Db checkpointer, Post post, Commits commits);
   void run();
@@ -65,7 +65,7 @@ class Store {
   std::vector<Pending> next_batch();  // waits for it; empty: the end, or is_unsure_
   std::vector<Pending> take_batch();  // with the lock held; empty: nothing waits
   void commit_and_tell(std::vector<Pending> batch);
-  void tell(std::vector<Batch> batches);
+  void tell(std::vector<Answer> answers);
   // A commit of nothing but itself.
   void make_sure();
   std::vector<Status> commit(const std::vector<Pending>& batch);
@@ -83,7 +83,7 @@ class Store {
   Db reader_;                      // owner's thread only
   bool found_is_written_ = false;  // writer thread only, as these two
   bool is_unsure_ = false;         // the last commit failed, and may be in the log for all that
-  std::vector<Batch> untold_;      // that failed so
+  std::vector<Answer> untold_;     // to those whose commits failed so
   Checkpointer checkpointer_;
   Post post_;
   mutable std::mutex mutex_;

@@ -133,6 +133,15 @@ class StoreOnADisk : public testing::Test {
     disk_.revive(how);
   }
 
+  void ends_amid_failures(double share) {
+    auto store = open();
+    ASSERT_NE(store, nullptr);
+    disk_.set_failing(share);
+    write(*store, 5);
+    disk_.set_failing(0);
+    end(std::move(store), Disk::End::kKilled);
+  }
+
   const std::filesystem::path directory_ =
       std::filesystem::temp_directory_path() / fmt::format("tierpilot-dst-disk-{}", ::getpid());
   Disk disk_{11};
@@ -144,13 +153,8 @@ class StoreOnADisk : public testing::Test {
 // it.
 TEST_F(StoreOnADisk, KeepsWhatIsAcknowledgedAfterAnEndAmidFailures) {
   for (int round = 0; round < 40; ++round) {
+    ASSERT_NO_FATAL_FAILURE(ends_amid_failures(0.4));
     auto store = open();
-    ASSERT_NE(store, nullptr);
-    disk_.set_failing(0.4);
-    write(*store, 5);
-    disk_.set_failing(0);
-    end(std::move(store), Disk::End::kKilled);
-    store = open();
     ASSERT_NE(store, nullptr);
     write(*store, 3);
     end(std::move(store), Disk::End::kPowerCut);
@@ -168,13 +172,8 @@ TEST_F(StoreOnADisk, KeepsWhatIsAcknowledgedAfterAnEndAmidFailures) {
 // failed before another one stands in its place.
 TEST_F(StoreOnADisk, HasNothingThatWasToldToHaveFailed) {
   for (int round = 0; round < 60; ++round) {
+    ASSERT_NO_FATAL_FAILURE(ends_amid_failures(0.3));
     auto store = open();
-    ASSERT_NE(store, nullptr);
-    disk_.set_failing(0.3);
-    write(*store, 5);
-    disk_.set_failing(0);
-    end(std::move(store), Disk::End::kKilled);
-    store = open();
     ASSERT_NE(store, nullptr);
     const auto there = found(*store);
     for (const auto& name : kept_) ASSERT_TRUE(there.contains(name)) << name << ", round " << round;

@@ -48,8 +48,8 @@ void add_task_logs(CLI::App& task, Context& context);
 void add_task_explain(CLI::App& task, Context& context);
 void add_task_watch(CLI::App& task, Context& context);
 
-// What is wrong with the text of an option that stands for something: a shell's variable that is not
-// set is none. Empty: nothing is.
+// What is wrong with the text of an option that stands for something: a shell's variable that is
+// not set is none. Empty: nothing is.
 std::string no_empty_text(const std::string& text);
 
 // What a verb does once it is connected; an error is printed and gives the exit code.
