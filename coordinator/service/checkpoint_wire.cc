@@ -4,7 +4,7 @@
 namespace tierpilot {
 
 void write_checkpoints(const std::vector<ShownCheckpoint>& checkpoints, wire::Task::Builder out) {
-  auto list = out.initCheckpoints(static_cast<unsigned>(checkpoints.size()));
+  auto list = out.initCheckpoints(count(checkpoints));
   for (unsigned i = 0; i < list.size(); ++i) {
     const auto& from = checkpoints[i];
     auto to = list[i];
@@ -12,7 +12,7 @@ void write_checkpoints(const std::vector<ShownCheckpoint>& checkpoints, wire::Ta
     to.setAttempt(from.name.attempt);
     to.setIteration(from.name.iteration);
     to.setBytes(from.bytes);
-    auto nodes = to.initNodes(static_cast<unsigned>(from.nodes.size()));
+    auto nodes = to.initNodes(count(from.nodes));
     for (unsigned k = 0; k < nodes.size(); ++k) nodes.set(k, from.nodes[k]);
     to.setNodesWanted(from.wanted);
     to.setSafe(from.is_safe());

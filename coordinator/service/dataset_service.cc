@@ -47,7 +47,7 @@ kj::Promise<void> DatasetService::datasetList(DatasetListContext context) {
     page.push_back(entry);
     bytes += wire_size(*entry);
   }
-  auto out = context.getResults().initDatasets(static_cast<unsigned>(page.size()));
+  auto out = context.getResults().initDatasets(count(page));
   for (unsigned i = 0; i < out.size(); ++i) write_dataset(*page[i], out[i]);
   return kj::READY_NOW;
 }

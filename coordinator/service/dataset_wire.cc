@@ -3,14 +3,6 @@
 #include "rpc/digest.h"
 
 namespace tierpilot {
-namespace {
-
-unsigned count(const auto& container) {
-  return static_cast<unsigned>(container.size());
-}
-
-}  // namespace
-
 void write_need(const DatasetNeed& need, wire::DatasetNeed::Builder out) {
   out.setDataset(need.dataset);
   out.setVersion(need.version);

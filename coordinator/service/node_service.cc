@@ -108,7 +108,7 @@ kj::Promise<void> NodeService::nodeList(NodeListContext context) {
     page.push_back(&it->second);
     bytes += caller_->shared().cards.bytes(it->first);
   }
-  auto out = context.getResults().initNodes(static_cast<unsigned>(page.size()));
+  auto out = context.getResults().initNodes(count(page));
   const auto datasets = caller_->core().state.catalog.counts();
   for (unsigned i = 0; i < out.size(); ++i) write_node(*page[i], datasets, out[i]);
   return kj::READY_NOW;
@@ -123,7 +123,7 @@ kj::Promise<void> NodeService::nodeShow(NodeShowContext context) {
   write_node(*node, caller_->core().state.catalog.counts(), results.initNode());
   const auto events =
       value_or_throw(records::node_events(caller_->core().state.store.reader(), name, kNodeEvents));
-  auto notes = results.initNotes(static_cast<unsigned>(events.size()));
+  auto notes = results.initNotes(count(events));
   for (unsigned i = 0; i < notes.size(); ++i) {
     notes[i].setAtMs(events[i].at_ms);
     notes[i].setWhat(events[i].what);

@@ -16,7 +16,7 @@ constexpr uint32_t kPolicyEvents = 20;
 constexpr const char* kOfGangs = "units of gangs";
 
 void write_settings(const ShownSettings& settings, wire::LearnerState::Builder out) {
-  auto list = out.initSettings(static_cast<unsigned>(settings.size()));
+  auto list = out.initSettings(count(settings));
   unsigned i = 0;
   for (const auto& [name, value] : settings) {
     list[i].setName(name);
@@ -105,11 +105,11 @@ kj::Promise<void> PolicyService::policyList(PolicyListContext context) {
   auto& core = caller_->core();
   const auto& policies = core.host.modules();
   auto results = context.getResults();
-  auto out = results.initPolicies(static_cast<unsigned>(policies.size()));
+  auto out = results.initPolicies(count(policies));
   for (unsigned i = 0; i < out.size(); ++i) write_policy({&policies[i], nullptr}, out[i]);
   auto choices = gang_choices(core.gangs.policies());
   for (auto& choice : fixed_choices(core.state.settings)) choices.push_back(std::move(choice));
-  auto others = results.initOthers(static_cast<unsigned>(choices.size()));
+  auto others = results.initOthers(count(choices));
   for (unsigned i = 0; i < others.size(); ++i) {
     others[i].setDecides(choices[i].decides);
     others[i].setName(choices[i].info.name);
@@ -140,7 +140,7 @@ void PolicyService::write_learner(const PlacementModule& policy, PolicyShowConte
   out.setOrigin(learner.origin);
   out.setNote(learner.note);
   write_settings(policy.learning->settings(), out);
-  auto versions = results.initVersions(static_cast<unsigned>(learner.versions.size()));
+  auto versions = results.initVersions(count(learner.versions));
   for (unsigned i = 0; i < versions.size(); ++i) write_version(learner.versions[i], versions[i]);
 }
 
@@ -155,7 +155,7 @@ kj::Promise<void> PolicyService::policyShow(PolicyShowContext context) {
   write_guard(oversight.settings().guard.on, oversight.tally(policy.full_name()),
               results.initGuard());
   const auto events = value_or_throw(oversight.events(policy.full_name(), kPolicyEvents));
-  auto listed = results.initEvents(static_cast<unsigned>(events.size()));
+  auto listed = results.initEvents(count(events));
   for (unsigned i = 0; i < listed.size(); ++i) write_event(events[i], listed[i]);
   return kj::READY_NOW;
 }
@@ -229,7 +229,7 @@ kj::Promise<void> PolicyService::policyCompare(PolicyCompareContext context) {
   auto& oversight = oversight_of(first);
   results.setConcurrent(!params.hasSecond() || params.getSecond().size() == 0);
   const auto& measures = oversight.settings().measures;
-  auto out = results.initComparisons(static_cast<unsigned>(measures.size()));
+  auto out = results.initComparisons(count(measures));
   if (!results.getConcurrent()) {
     const auto second = policy_named(text(params.getSecond()));
     if (&oversight_of(second) != &oversight)

@@ -33,7 +33,7 @@ void write_unit_looks(const std::vector<UnitLook>& looks,
     out[i].setGpu(from.gpu);
     out[i].setFreeMilli(from.free_milli);
     out[i].setFreeMemoryBytes(from.free_memory_bytes);
-    auto tasks = out[i].initTasks(static_cast<unsigned>(from.tasks.size()));
+    auto tasks = out[i].initTasks(count(from.tasks));
     for (unsigned t = 0; t < tasks.size(); ++t) tasks.set(t, from.tasks[t]);
     out[i].setRefused(from.refused);
   }
@@ -57,10 +57,10 @@ void write_unit_share(const ShownShare& share, const std::string& policy,
               out.initPromiseLeftS());
   out.setPromise(share.promise);
   out.setPolicy(policy);
-  auto neighbours = out.initNeighbours(static_cast<unsigned>(share.neighbours.size()));
+  auto neighbours = out.initNeighbours(count(share.neighbours));
   for (unsigned i = 0; i < neighbours.size(); ++i) neighbours.set(i, share.neighbours[i]);
   out.setPreemptions(share.given.preemptions);
-  auto slow_downs = out.initSlowDowns(static_cast<unsigned>(share.slow_downs.size()));
+  auto slow_downs = out.initSlowDowns(count(share.slow_downs));
   for (unsigned i = 0; i < slow_downs.size(); ++i) {
     const auto& from = share.slow_downs[i];
     slow_downs[i].setTask(from.neighbour);

@@ -120,7 +120,7 @@ kj::Promise<void> TaskService::taskList(TaskListContext context) {
   filter.most_bytes = kPageBytes;
   auto tasks = cut_to_frame(
       value_or_throw(records::tasks(caller_->core().state.store.reader(), filter)), task_wire_size);
-  auto out = context.getResults().initTasks(static_cast<unsigned>(tasks.size()));
+  auto out = context.getResults().initTasks(count(tasks));
   for (unsigned i = 0; i < out.size(); ++i)
     write(told_task(caller_->core().state, std::move(tasks[i])), out[i]);
   return kj::READY_NOW;
@@ -146,7 +146,7 @@ kj::Promise<void> TaskService::historyTasks(HistoryTasksContext context) {
   if (page.tasks.size() < found) page.next = page.tasks.back().id;
   auto results = context.getResults();
   results.setNext(page.next);
-  auto out = results.initTasks(static_cast<unsigned>(page.tasks.size()));
+  auto out = results.initTasks(count(page.tasks));
   for (unsigned i = 0; i < out.size(); ++i) write_task(page.tasks[i], out[i]);
   return kj::READY_NOW;
 }
@@ -209,7 +209,7 @@ kj::Promise<void> TaskService::taskWait(TaskWaitContext context) {
         tasks = cut_to_frame(std::move(tasks), task_wire_size);
         auto results = context.getResults();
         results.setDone(*left == 0);
-        auto out = results.initTasks(static_cast<unsigned>(tasks.size()));
+        auto out = results.initTasks(count(tasks));
         for (unsigned i = 0; i < out.size(); ++i) write(tasks[i], out[i]);
       })
       // Answered, timed out, or called off by its client.
@@ -317,14 +317,14 @@ kj::Promise<void> TaskService::taskExplain(TaskExplainContext context) {
     constexpr size_t kMostShown = 100;
     auto others = caller_->core().elastic.shared_with(task.id);
     others.resize(std::min(others.size(), kMostShown));
-    auto with = shown.initSharedWith(static_cast<unsigned>(others.size()));
+    auto with = shown.initSharedWith(count(others));
     for (unsigned i = 0; i < with.size(); ++i) write_share(others[i], allocator, with[i]);
   }
   if (const auto share = share_of(task))
     write_unit_share(*share, caller_->core().state.settings.share_policy, shown.initUnitShare());
   const auto looks = caller_->core().shares.looks_now(task.id);
-  write_unit_looks(looks, results.initUnits(static_cast<unsigned>(looks.size())));
-  auto out = results.initDecisions(static_cast<unsigned>(decisions.size()));
+  write_unit_looks(looks, results.initUnits(count(looks)));
+  auto out = results.initDecisions(count(decisions));
   for (unsigned i = 0; i < out.size(); ++i) write_decision(decisions[i], out[i]);
   return kj::READY_NOW;
 }

@@ -12,10 +12,6 @@
 namespace tierpilot {
 namespace {
 
-unsigned count(const auto& container) {
-  return static_cast<unsigned>(container.size());
-}
-
 void write_rank(const RankAssignment& rank, wire::Rank::Builder out) {
   out.setGang(rank.gang);
   out.setRank(rank.rank);

@@ -18,6 +18,11 @@ namespace tierpilot {
 
 inline constexpr size_t kPageBytes = 1 << 20;  // of an answer: it must fit a frame
 
+// As lists of messages are initialised.
+unsigned count(const auto& container) {
+  return static_cast<unsigned>(container.size());
+}
+
 inline constexpr size_t kMostReasonBytes = 512;
 // What a node says of itself, cut.
 std::string short_reason(capnp::Text::Reader from);

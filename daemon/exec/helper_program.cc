@@ -25,7 +25,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 constexpr size_t kMostOutput = 1 << 20;
-constexpr milliseconds kStep{10};
+constexpr milliseconds kPollStep{10};
 constexpr int kLookMs = 50;                 // whether it is to stop
 constexpr std::chrono::seconds kKilled{1};  // and dead by then, unless it is stuck in the kernel
 
@@ -82,7 +82,7 @@ std::optional<int> wait_for(pid_t pid, const Patience& patience) {
   int status = 0;
   while (::waitpid(pid, &status, WNOHANG) != pid) {
     if (patience.is_over()) return std::nullopt;
-    std::this_thread::sleep_for(kStep);
+    std::this_thread::sleep_for(kPollStep);
   }
   return status;
 }

@@ -4,9 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/files/open_to_read.h"
 #include "policies/sharing/card/onnx_model.h"
 #include "tools/lab/command.h"
 #include "tools/lab/guarded.h"
@@ -35,19 +35,15 @@ const std::vector<Column> kOperators{{"OPERATOR", "/operator"},
                                      {"FLOPS", "/flops", Format::kNumber}};
 
 Result<std::string> read_model(const std::string& path) {
-  std::error_code error;
-  const auto bytes = std::filesystem::file_size(path, error);
-  if (error)
-    return fail(
-        error == std::errc::no_such_file_or_directory ? ErrorCode::kNotFound : ErrorCode::kIo,
-        fmt::format("model '{}' cannot be read: {}", path, error.message()));
-  if (bytes > sharing::kMaxModelBytes)
-    return fail(ErrorCode::kInvalid, fmt::format("model '{}' is larger than 2 GiB", path));
-  std::ifstream file(path, std::ios::binary);
-  std::string content(bytes, '\0');
-  if (!file.read(content.data(), static_cast<std::streamsize>(bytes)))
-    return fail(ErrorCode::kIo, fmt::format("model '{}' cannot be read", path));
-  return content;
+  std::error_code unknown;
+  const auto status = std::filesystem::status(path, unknown);
+  // Devices may have no end.
+  if (std::filesystem::is_character_file(status) || std::filesystem::is_block_file(status))
+    return fail(ErrorCode::kInvalid, fmt::format("model '{}' is neither a file nor a pipe", path));
+  return read_small_file(path, sharing::kMaxModelBytes).map_error([](Error error) {
+    error.message = "model " + error.message;
+    return error;
+  });
 }
 
 Result<std::string> describe(const std::string& path, std::optional<uint32_t> batch) {

@@ -102,6 +102,8 @@ Passes note_why(const ClusterState& state, Task& task) {
   }
   if (is_kept_off(state, task)) {
     task.reason = "waiting for a node that it was not tried on just now without success";
+    if (task.exit && !task.exit->reason.empty())
+      task.reason += fmt::format("; try {} ended with: {}", task.attempt, task.exit->reason);
     return Passes::kEveryone;
   }
   task.reason = "waiting for a node with room";

@@ -9,7 +9,7 @@
 namespace tierpilot::agent {
 namespace {
 
-constexpr uint32_t kWhole = 1000;
+constexpr uint32_t kWholeShare = 1000;
 constexpr int64_t kSettlePatience_ns = 10'000'000'000;
 constexpr int64_t kSettleStepMs = 500;
 
@@ -28,7 +28,7 @@ const GpuShares::Unit* GpuShares::mps_unit(const std::string& gpu) const {
 
 // What it may come to have while it runs: MPS asks each client once, when it begins.
 static uint32_t begins_with(const UnitPart& part) {
-  return std::clamp(std::max(part.milli, part.most_milli), 1u, kWhole);
+  return std::clamp(std::max(part.milli, part.most_milli), 1u, kWholeShare);
 }
 
 std::vector<std::pair<std::string, std::string>> GpuShares::environment(
@@ -199,7 +199,7 @@ std::map<AttemptId, int64_t> GpuShares::use_of(const GpuLook& look) {
     auto& used_ns = use[attempt];
     for (const pid_t process : running.processes.list(executor_))
       if (const auto busy = look.busy_ns.find(process); busy != look.busy_ns.end())
-        used_ns += busy->second * running.clients_milli / kWhole;
+        used_ns += busy->second * running.clients_milli / kWholeShare;
   }
   for (const pid_t server : look.mps_servers)
     if (const auto busy = look.busy_ns.find(server); busy != look.busy_ns.end()) {
@@ -288,7 +288,8 @@ void GpuShares::join_turns(Running& running) {
   const uint32_t milli = running.part.milli;
   if (!mps_unit(running.gpu)) return turns.set(running.attempt, milli);
   const bool as_it_began = milli >= running.began_milli;
-  turns.set_beside(running.attempt, as_it_began ? kWhole : milli * kWhole / running.clients_milli);
+  turns.set_beside(running.attempt,
+                   as_it_began ? kWholeShare : milli * kWholeShare / running.clients_milli);
 }
 
 void GpuShares::leave_turns(Running& running) {

@@ -8,8 +8,6 @@
 namespace tierpilot {
 namespace {
 
-constexpr double kNsPerS = 1e9;
-
 TrackerTraits traits_of(TrackerKind kind) {
   if (kind == TrackerKind::kNumaHint)
     return {.kind = kind,
@@ -49,7 +47,7 @@ class FaultTracker final : public HeatTracker {
     if (::kill(pid_, 0) != 0 && errno == ESRCH)
       return fail(ErrorCode::kNotFound, fmt::format("process {} has ended", pid_));
     const int64_t now_ns = clock_.boot_ns();
-    const double interval_s = static_cast<double>(now_ns - last_ns_) / kNsPerS;
+    const double interval_s = static_cast<double>(now_ns - last_ns_) / 1e9;
     if (interval_s <= 0) return std::vector<AccessSample>{};
     last_ns_ = now_ns;
     return samples_of_faults(recorder_->take(pid_), interval_s);

@@ -16,7 +16,6 @@ constexpr uint64_t kSoftDirty = uint64_t{1} << 55;
 constexpr size_t kEntriesPerRead = 8192;
 // Samples are bounded: a larger process is looked at in larger blocks.
 constexpr size_t kMaxBlocks = 65'536;
-constexpr double kNsPerS = 1e9;
 
 const TrackerTraits kTraits{
     .kind = TrackerKind::kSoftDirty,
@@ -62,7 +61,7 @@ class SoftDirtyTracker final : public HeatTracker {
   }
 
   Result<std::vector<AccessSample>> sample(std::span<const TrackedRange> ranges) override {
-    const double interval_s = static_cast<double>(clock_.boot_ns() - cleared_ns_) / kNsPerS;
+    const double interval_s = static_cast<double>(clock_.boot_ns() - cleared_ns_) / 1e9;
     std::vector<AccessSample> samples;
     if (interval_s <= 0) return samples;
     uint64_t pages = 0;

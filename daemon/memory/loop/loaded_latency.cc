@@ -8,7 +8,6 @@
 namespace tierpilot {
 namespace {
 
-constexpr size_t kCacheLineBytes = 64;
 constexpr size_t kHopsPerBatch = 32;
 constexpr double kNewest = 0.5;  // the latest look's weight
 

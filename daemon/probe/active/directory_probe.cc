@@ -13,7 +13,6 @@
 namespace tierpilot {
 namespace {
 
-constexpr size_t kCacheLine = 64;
 // A hop is a read of the storage: some 60 us on NVMe, 10 ms on a disk that turns.
 constexpr ChaseOptions kColdChase{
     .hops_per_batch = 1, .max_batches = 512, .max_time = std::chrono::milliseconds(100)};
@@ -24,7 +23,7 @@ class DirectoryProbe final : public TierProbe {
                  DirectoryAccess access, int threads)
       : chased_(std::move(chased)),
         written_(std::move(written)),
-        chase_(chased_->data(), chased_->size(), kCacheLine, 1),
+        chase_(chased_->data(), chased_->size(), kCacheLineBytes, 1),
         access_(access),
         threads_(threads) {}
 

@@ -12,14 +12,12 @@
 namespace tierpilot {
 namespace {
 
-constexpr size_t kCacheLine = 64;
-
 class NodeProbe final : public TierProbe {
  public:
   NodeProbe(std::unique_ptr<TierMemory> chased, std::unique_ptr<TierMemory> streamed, int threads)
       : chased_(std::move(chased)),
         streamed_(std::move(streamed)),
-        chase_(chased_->data(), chased_->size(), kCacheLine, 1),
+        chase_(chased_->data(), chased_->size(), kCacheLineBytes, 1),
         threads_(threads) {}
 
   std::string latency_method() const override {

@@ -18,8 +18,6 @@
 namespace tierpilot {
 namespace {
 
-constexpr size_t kCacheLine = 64;
-
 struct Arena {
   std::unique_ptr<TierMemory> memory;
   std::string how;  // which pages it is made of
@@ -89,7 +87,8 @@ class Bench {
       failures_.emplace(key, status.error());
       return tl::unexpected(status.error());
     }
-    if (!streams) arena.chase.emplace(arena.memory->data(), arena.memory->size(), kCacheLine, 1);
+    if (!streams)
+      arena.chase.emplace(arena.memory->data(), arena.memory->size(), kCacheLineBytes, 1);
     return &arenas_.emplace(key, std::move(arena)).first->second;
   }
 

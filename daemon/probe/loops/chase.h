@@ -16,6 +16,9 @@ struct ChaseOptions {
   std::chrono::milliseconds max_time{200};
 };
 
+// The stride of which no two hops meet one line.
+inline constexpr size_t kCacheLineBytes = 64;
+
 struct ChaseResult {
   // Nanoseconds per hop, one entry a batch, as (value, count).
   std::vector<std::pair<uint64_t, uint64_t>> counts;

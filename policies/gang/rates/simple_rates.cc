@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kPrior =
     0.5;  // failures that a group is thought to have had besides, at the fleet's rate
-constexpr double kSameDay = 1;
+constexpr double kDaysToLeave = 1;
 
 struct Sums {
   double failures = 0;
@@ -46,7 +46,7 @@ Outcome outcome_of(const FailureHistory& history, double at_day, double end_day)
   Outcome outcome;
   for (uint32_t unit = 0; unit < history.units.size(); ++unit) {
     if (!serves[unit]) continue;
-    const bool taken_out = failures[unit] > 0 && last[unit] >= until[unit] - kSameDay;
+    const bool taken_out = failures[unit] > 0 && last[unit] >= until[unit] - kDaysToLeave;
     outcome.units.push_back(unit);
     outcome.days.push_back(taken_out ? end_day - at_day : days[unit]);
     outcome.failures.push_back(failures[unit]);

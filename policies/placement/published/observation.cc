@@ -6,9 +6,8 @@
 namespace tierpilot {
 namespace {
 
-constexpr double kPageBytes = 4096;
-
 float log_pages(uint64_t bytes) {
+  constexpr double kPageBytes = 4096;
   return static_cast<float>(std::log2(1 + static_cast<double>(bytes) / kPageBytes) / 20);
 }
 

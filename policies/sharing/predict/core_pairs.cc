@@ -12,8 +12,8 @@ namespace {
 constexpr const char* kTwoCores = "two cores";  // that share a cache
 constexpr size_t kFewestPairs = 10;
 constexpr double kPenalty = 0.1;
-constexpr double kLeastKept = 0.05;     // less is taken for so much
-constexpr double kOtherMachine = 0.15;  // as of published pairs
+constexpr double kLeastKeptPart = 0.05;  // less is taken for so much
+constexpr double kOtherMachine = 0.15;   // as of published pairs
 constexpr double kLeastSpread = 0.02;
 
 Sharer as_sharer(const PairJob& job) {
@@ -28,7 +28,7 @@ Row row_of(const PairSample& sample) {
 }
 
 double ln_of(double kept) {
-  return std::log(std::max(kept, kLeastKept));
+  return std::log(std::max(kept, kLeastKeptPart));
 }
 
 // Without spreads.

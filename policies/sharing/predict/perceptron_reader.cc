@@ -11,7 +11,7 @@
 namespace tierpilot::sharing {
 namespace {
 
-constexpr size_t kMaxRows = 200'000;
+constexpr size_t kMaxPerceptrons = 200'000;
 constexpr size_t kMaxLayers = 1000;
 constexpr double kMaxCount = 1e15;
 constexpr double kContextMib = 1000;  // about what a program with nothing on a card takes of it
@@ -179,9 +179,9 @@ Result<PerceptronData> read_perceptrons(CsvTable& table) {
       if (data.skipped++ == 0) data.first_skipped = fmt::format("{}: {}", table.place(), wrong);
       continue;
     }
-    if (data.rows.size() == kMaxRows)
+    if (data.rows.size() == kMaxPerceptrons)
       return fail(ErrorCode::kExhausted,
-                  fmt::format("{}: more than {} rows", table.place(), kMaxRows));
+                  fmt::format("{}: more than {} rows", table.place(), kMaxPerceptrons));
     data.rows.push_back(row_of(shape));
     data.memory_mib.push_back(measured(table, columns.memory));
     data.utilisation_percent.push_back(measured(table, columns.utilisation));

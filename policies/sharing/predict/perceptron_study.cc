@@ -8,8 +8,6 @@
 namespace tierpilot::sharing {
 namespace {
 
-constexpr double kUtilisationGoal = 0.154;  // Horus (Yeung et al., TPDS 2022), on unseen networks
-
 // Of PerceptronData::rows: weights, kept and input in MiB, and a constant.
 constexpr std::array<size_t, 4> kMemoryColumns{14, 15, 16, 27};
 // How long a step computes against launches and loading, what bounds either, and the shape.

@@ -38,6 +38,9 @@ struct Contender {
   std::function<std::unique_ptr<Regressor>()> make;
 };
 
+// Horus (Yeung et al., TPDS 2022), on unseen networks.
+inline constexpr double kUtilisationGoal = 0.154;
+
 struct Study {
   std::string target;
   Measure measure = Measure::kMeanAbsolute;

@@ -11,7 +11,7 @@
 namespace tierpilot::sim {
 namespace {
 
-constexpr size_t kLeastReports = 8;
+constexpr size_t kLeastReportsOfRun = 8;
 
 // Of the trace's jobs, for as many as the cell has; empty where there is no trace.
 Result<std::vector<double>> gaps_of(const TrainingCell& cell, uint64_t seed,
@@ -44,7 +44,7 @@ std::optional<TrueCurve> TrueCurve::of(const LossCurve& curve) {
     const auto& best = result.best_;
     result.best_.push_back(best.empty() ? point.loss : std::min(best.back(), point.loss));
   }
-  if (result.reports_.size() < kLeastReports || !(result.best_.back() < result.best_.front()))
+  if (result.reports_.size() < kLeastReportsOfRun || !(result.best_.back() < result.best_.front()))
     return {};
   const double first = result.reports_.front().iteration;
   for (auto& report : result.reports_) report.iteration -= first;

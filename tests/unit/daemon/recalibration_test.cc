@@ -14,7 +14,7 @@ namespace tierpilot::agent {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kSecond_ns = 1'000'000'000;
 
 TierMeasurement tier(const std::string& name, int node, double latency_ns, double spread = 0.02) {
   TierMeasurement made;
@@ -182,7 +182,7 @@ class RecalibrationTest : public testing::Test {
 TEST_F(RecalibrationTest, MeasuresAgainAndReportsIt) {
   recalibration_->tick();
   EXPECT_FALSE(take_answer(200)) << "not due yet";
-  clock_.advance_ns(61 * kSecond);
+  clock_.advance_ns(61 * kSecond_ns);
   recalibration_->tick();
   recalibration_->tick();
   ASSERT_TRUE(take_answer());
@@ -195,7 +195,7 @@ TEST_F(RecalibrationTest, MeasuresAgainAndReportsIt) {
 TEST_F(RecalibrationTest, LeavesABusyMachineAlone) {
   load_ = 1;
   for (int minute = 0; minute < 60; ++minute) {
-    clock_.advance_ns(60 * kSecond);
+    clock_.advance_ns(60 * kSecond_ns);
     recalibration_->tick();
   }
   EXPECT_FALSE(take_answer(200));
@@ -207,7 +207,7 @@ TEST_F(RecalibrationTest, PluggedInMemoryIsATierWithoutARestart) {
   write("node1/cpulist", "");
   write("node1/meminfo", "Node 1 MemTotal: 8388608 kB\nNode 1 MemFree: 1024 kB");
   write("node0/meminfo", "Node 0 MemTotal: 25165824 kB\nNode 0 MemFree: 1024 kB");
-  clock_.advance_ns(6 * kSecond);
+  clock_.advance_ns(6 * kSecond_ns);
   recalibration_->tick();
   ASSERT_EQ(calibration_.tiers.size(), 3U);
   EXPECT_EQ(calibration_.tiers[2].tier.name, "memory1");
@@ -215,7 +215,7 @@ TEST_F(RecalibrationTest, PluggedInMemoryIsATierWithoutARestart) {
   EXPECT_TRUE(take_answer()) << "it is measured at once";
   fs::remove_all(path_ + "/sys/devices/system/node/node1");
   write("online", "0");
-  clock_.advance_ns(6 * kSecond);
+  clock_.advance_ns(6 * kSecond_ns);
   recalibration_->tick();
   EXPECT_EQ(calibration_.tiers.size(), 2U);
   EXPECT_FALSE(topology_.node(1));

@@ -24,6 +24,7 @@ from process_groups import PATIENCE_S, end_group, lives, wait_for  # noqa: E402
 LAB, FAKE_NVML, STAND_IN = (sys.argv.pop(1) for _ in range(3))
 BYTES = 3 << 30  # that each client has, and its number more where it is slow
 STEP_S = 0.04  # longer than the processor computes in an iteration
+SHORT_STEP_S = 0.01  # in which it computes nothing
 WARM = 10  # iterations of a training that gets ready
 SECONDS = 0.1  # with half of that a busy machine has no iteration in the six times that it may take
 LONG = "TIERPILOT_TEST_LONG" in os.environ
@@ -44,7 +45,8 @@ class PairsOnGpu(unittest.TestCase):
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "FAKE_NVML": self.folder.name}
         environment.pop("CUDA_VISIBLE_DEVICES", None)
         environment.pop("CUDA_MPS_PIPE_DIRECTORY", None)
-        environment.update(LD_LIBRARY_PATH=FAKE_NVML, PYTHONPATH=STAND_IN, STAND_IN_SAMPLE_S="0.2", **more)
+        environment.update(LD_LIBRARY_PATH=FAKE_NVML, PYTHONPATH=STAND_IN, STAND_IN_SAMPLE_S="0.2")
+        environment.update({"STAND_IN_STEP_S": str(SHORT_STEP_S), **more})
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         return subprocess.Popen([LAB, *words], env=environment, start_new_session=True, **pipes)
 

@@ -120,6 +120,15 @@ class Predictor(unittest.TestCase):
         trained = lab("predictor", "train", "--data", "/dev/stdin", "--out", self.path("p.json"), input=table)
         self.assertEqual(trained.returncode, 0, trained.stderr)
 
+    def test_a_model_may_come_through_a_pipe(self):
+        of_file = self.card()
+        with open(self.path("relu.onnx"), "rb") as file:
+            cat = subprocess.Popen(["cat"], stdin=file, stdout=subprocess.PIPE)
+        said = lab("-j", "model", "describe", "/dev/stdin", stdin=cat.stdout)
+        cat.stdout.close()
+        cat.wait(WAITS_S)
+        self.assertEqual((said.returncode, said.stdout), (0, of_file), said.stderr)
+
     def test_no_number_is_refused(self):
         card = self.written("card.json", self.card())
         for number in ("nan", "-nan", "inf", "1e999"):

@@ -9,11 +9,10 @@
 #include "policies/sharing/predict/card_times.h"
 #include "policies/sharing/predict/evaluate.h"
 #include "policies/sharing/predict/gpu_kinds.h"
+#include "tests/unit/sharing/traces.h"
 
 namespace tierpilot::sharing {
 namespace {
-
-const std::filesystem::path kTraces = TRACES;
 
 std::filesystem::path table_of(const std::string& text) {
   const auto path = std::filesystem::path(testing::TempDir()) / "sharing-card-times.csv";
@@ -21,7 +20,7 @@ std::filesystem::path table_of(const std::string& text) {
   return path;
 }
 
-double error_of(const nlohmann::ordered_json& value, const std::string& predictor) {
+double error_on_cards(const nlohmann::ordered_json& value, const std::string& predictor) {
   for (const auto& score : value["studies"][0]["scores"])
     if (score["predictor"] == predictor) return score["error"].get<double>();
   ADD_FAILURE() << predictor;
@@ -73,9 +72,9 @@ TEST(CardTimes, EachRuleIsExactWhereItHolds) {
       {});
   ASSERT_TRUE(value) << value.error().message;
   EXPECT_EQ((*value)["studies"][0]["measure"], "root mean square of ln");
-  EXPECT_NEAR(error_of(*value, "operations"), 0, 1e-6);
-  EXPECT_NEAR(error_of(*value, "as on others"), std::log(slow / fast), 1e-6);
-  EXPECT_GT(error_of(*value, "default"), 0.05);
+  EXPECT_NEAR(error_on_cards(*value, "operations"), 0, 1e-6);
+  EXPECT_NEAR(error_on_cards(*value, "as on others"), std::log(slow / fast), 1e-6);
+  EXPECT_GT(error_on_cards(*value, "default"), 0.05);
 }
 
 TEST(CardTimes, WhatRanOnOneCardTellsNothing) {
@@ -93,7 +92,8 @@ TEST(CardTimes, FeaturesTellMoreThanOtherCardsAlone) {
     if (!std::filesystem::exists(data)) GTEST_SKIP() << data << " is not here";
     const auto value = evaluate_predictors(data, {});
     ASSERT_TRUE(value) << value.error().message;
-    EXPECT_LT(error_of(*value, "default"), 0.7 * error_of(*value, "as on others")) << name;
+    EXPECT_LT(error_on_cards(*value, "default"), 0.7 * error_on_cards(*value, "as on others"))
+        << name;
   }
 }
 

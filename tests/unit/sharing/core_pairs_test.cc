@@ -10,6 +10,7 @@
 
 #include "policies/sharing/predict/evaluate.h"
 #include "policies/sharing/predict/jobs/job_model.h"
+#include "tests/unit/sharing/traces.h"
 
 namespace tierpilot::sharing {
 namespace {
@@ -104,7 +105,7 @@ TEST(CorePairs, TheMeasuredTableTellsMoreThanItsMedian) {
 
 // The mean of published pairs is written down: here is where it comes from.
 TEST(PublishedMean, IsTheMeanLossOfPublishedPairsBeyondHalfTheirSpeed) {
-  const auto file = std::filesystem::path(TRACES) / "s3_gavel_pairs.csv";
+  const auto file = kTraces / "s3_gavel_pairs.csv";
   if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " is not here";
   auto table = CsvTable::open(file);
   const auto data = read_pairs(*table);

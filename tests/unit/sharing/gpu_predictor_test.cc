@@ -14,6 +14,7 @@
 #include "policies/sharing/predict/jobs/job_model.h"
 #include "policies/sharing/predict/jobs/job_study.h"
 #include "tests/fake_nvml/made_gpus.h"
+#include "tests/unit/sharing/error_of.h"
 
 namespace tierpilot::sharing {
 namespace {
@@ -227,15 +228,6 @@ TEST(GpuPredictor, WhatIsSavedSaysTheSame) {
   broken = saved;
   broken.erase("columns");
   EXPECT_NE(read_gpu_model(broken).error().message.find("train it again"), std::string::npos);
-}
-
-double error_of(const nlohmann::ordered_json& study, const std::string& split,
-                const std::string& predictor) {
-  for (const auto& score : study["scores"])
-    if (score["split"] == split && score["predictor"] == predictor)
-      return score["error"].get<double>();
-  ADD_FAILURE() << split << " " << predictor << " in " << study.dump(1);
-  return NAN;
 }
 
 TEST(GpuStudy, LeavesOutEachArchitectureAndEachCard) {

@@ -12,6 +12,7 @@
 #include "policies/sharing/predict/evaluate.h"
 #include "policies/sharing/predict/pairs/gpu_parts.h"
 #include "policies/sharing/predict/pairs/pair_data.h"
+#include "tests/unit/sharing/traces.h"
 
 namespace tierpilot::sharing {
 namespace {
@@ -199,7 +200,7 @@ class PublishedPairs : public ::testing::Test {
            ln_kept_on_shared_host(turns(sample.victim), turns(sample.neighbour));
   }
 
-  const std::filesystem::path kFile = std::filesystem::path(TRACES) / "s3_gavel_pairs.csv";
+  const std::filesystem::path kFile = kTraces / "s3_gavel_pairs.csv";
   PairData data_;
   std::unique_ptr<GpuParts> parts_;
 };

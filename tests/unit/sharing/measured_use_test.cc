@@ -11,6 +11,7 @@
 
 #include "policies/sharing/interference/pair_prior.h"
 #include "policies/sharing/predict/evaluate.h"
+#include "tests/unit/sharing/error_of.h"
 
 namespace tierpilot::sharing {
 namespace {
@@ -77,12 +78,6 @@ std::vector<std::string> targets_of(const std::vector<ordered_json>& studies) {
   std::vector<std::string> targets;
   for (const auto& study : studies) targets.push_back(study["target"]);
   return targets;
-}
-
-double error_of(const ordered_json& study, const std::string& split, const std::string& predictor) {
-  for (const auto& score : study["scores"])
-    if (score["split"] == split && score["predictor"] == predictor) return score["error"];
-  return NAN;
 }
 
 const std::vector<std::string> kTargets{"retained, law of measured use", "kept beyond half",

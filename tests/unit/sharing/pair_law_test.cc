@@ -6,11 +6,10 @@
 
 #include "policies/sharing/predict/evaluate.h"
 #include "policies/sharing/predict/pairs/pair_law.h"
+#include "tests/unit/sharing/traces.h"
 
 namespace tierpilot::sharing {
 namespace {
-
-const std::filesystem::path kTraces = TRACES;
 
 PairJob job(const char* model, double alone, double batch = 32) {
   return {.model = model, .batch = batch, .alone = alone};

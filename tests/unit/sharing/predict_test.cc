@@ -10,29 +10,18 @@
 #include "base/random.h"
 #include "policies/sharing/predict/evaluate.h"
 #include "policies/sharing/predict/pairs/pair_data.h"
+#include "tests/unit/sharing/drawn.h"
+#include "tests/unit/sharing/error_of.h"
+#include "tests/unit/sharing/traces.h"
 
 namespace tierpilot::sharing {
 namespace {
-
-const std::filesystem::path kTraceDir = TRACES;
 
 std::filesystem::path file(const std::string& name, const std::string& text) {
   const auto path = std::filesystem::path(testing::TempDir()) / ("sharing-" + name);
   std::ofstream(path) << text;
   return path;
 }
-
-double error_of(const nlohmann::ordered_json& study, const std::string& split,
-                const std::string& predictor) {
-  for (const auto& score : study["scores"])
-    if (score["split"] == split && score["predictor"] == predictor) return score["error"];
-  return NAN;
-}
-
-struct Drawn {
-  std::vector<Row> rows;
-  std::vector<double> targets;
-};
 
 Drawn draw(double (*truth)(double, double)) {
   Drawn drawn;
@@ -43,13 +32,6 @@ Drawn draw(double (*truth)(double, double)) {
     drawn.targets.push_back(truth(a, b));
   }
   return drawn;
-}
-
-double root_mean_square(const Regressor& regressor, const Drawn& drawn) {
-  double sum = 0;
-  for (size_t i = 0; i < drawn.rows.size(); ++i)
-    sum += std::pow(regressor.predict(drawn.rows[i]) - drawn.targets[i], 2);
-  return std::sqrt(sum / static_cast<double>(drawn.rows.size()));
 }
 
 TEST(Regressors, RidgeFindsALine) {
@@ -188,19 +170,8 @@ TEST(Studies, ManyGroupsAreLeftOutAFewAtATime) {
 }
 
 // The goals that are reached on what was measured; docs/results/sharing.md has the rest.
-TEST(Predictors, BetterThanTheMeanByHalfOnFamiliesNeverSeen) {
-  const auto data = kTraceDir / "s3_mlp_memory_utilisation.csv";
-  if (!std::filesystem::exists(data)) GTEST_SKIP() << data << " is not here";
-  const auto value = evaluate_predictors(data, {});
-  ASSERT_TRUE(value) << value.error().message;
-  for (const auto& study : (*value)["studies"])
-    for (const char* split : {"family", "activation"})
-      EXPECT_LT(error_of(study, split, "default"), error_of(study, split, "constant") / 2)
-          << study["target"] << split;
-}
-
 TEST(Predictors, PairsOfCardsAndModelsNeverSeenAreBetterThanTheMedian) {
-  const auto data = kTraceDir / "s3_gavel_pairs.csv";
+  const auto data = kTraces / "s3_gavel_pairs.csv";
   if (!std::filesystem::exists(data)) GTEST_SKIP() << data << " is not here";
   const auto value = evaluate_predictors(data, {});
   ASSERT_TRUE(value) << value.error().message;

@@ -14,14 +14,10 @@
 #include "policies/sharing/predict/jobs/seen_cards.h"
 #include "policies/sharing/predict/jobs/training_table.h"
 #include "policies/sharing/predict/regressor.h"
+#include "tests/unit/sharing/drawn.h"
 
 namespace tierpilot::sharing {
 namespace {
-
-struct Drawn {
-  std::vector<Row> rows;
-  std::vector<double> targets;
-};
 
 // The logarithm of 2 a + 0.1 b, with a column that is hardly ever used.
 Drawn costs() {
@@ -33,13 +29,6 @@ Drawn costs() {
     drawn.targets.push_back(std::log(2 * a + 0.1 * b));
   }
   return drawn;
-}
-
-double root_mean_square(const Regressor& regressor, const Drawn& drawn) {
-  double sum = 0;
-  for (size_t i = 0; i < drawn.rows.size(); ++i)
-    sum += std::pow(regressor.predict(drawn.rows[i]) - drawn.targets[i], 2);
-  return std::sqrt(sum / static_cast<double>(drawn.rows.size()));
 }
 
 TEST(CostSum, FindsWeightsAndGoesOnBeyondWhatItSaw) {

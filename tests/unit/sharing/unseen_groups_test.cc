@@ -11,11 +11,11 @@
 #include "policies/sharing/predict/group_margin.h"
 #include "policies/sharing/predict/perceptron_data.h"
 #include "policies/sharing/predict/trimmed.h"
+#include "tests/unit/sharing/error_of.h"
+#include "tests/unit/sharing/traces.h"
 
 namespace tierpilot::sharing {
 namespace {
-
-const std::filesystem::path kTraces = TRACES;
 
 TEST(Trimmed, RunsThatWentWrongDoNotTeach) {
   std::vector<Row> rows;
@@ -90,6 +90,17 @@ TEST(UnseenGroups, UseOfPerceptronsIsWithinTheGoal) {
   for (const auto& score : study["scores"])
     if (score["predictor"] == "default") {
       EXPECT_LT(score["error"], study["goal"]) << score["split"];
+    }
+}
+
+TEST(UnseenGroups, OfPerceptronsAreForetoldBetterThanByTheMeanByHalf) {
+  const auto data = kTraces / "s3_mlp_memory_utilisation.csv";
+  if (!std::filesystem::exists(data)) GTEST_SKIP() << data << " is not here";
+  for (const char* target : {"utilisation", "memory"})
+    for (const char* split : {"family", "activation"}) {
+      const auto study = study_of(data, target);
+      EXPECT_LT(error_of(study, split, "default"), error_of(study, split, "constant") / 2)
+          << target << split;
     }
 }
 

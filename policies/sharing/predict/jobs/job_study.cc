@@ -16,7 +16,6 @@
 namespace tierpilot::sharing {
 namespace {
 
-constexpr double kUtilisationGoal = 0.154;  // Horus (Yeung et al., TPDS 2022), on unseen networks
 constexpr double kRunGoal = 0.25;
 
 using Rows = std::vector<MeasuredTraining>;

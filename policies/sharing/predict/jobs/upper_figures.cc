@@ -11,7 +11,7 @@ namespace tierpilot::sharing {
 namespace {
 
 constexpr double kUseQuantile = 0.95, kMemoryQuantile = 0.995;
-constexpr double kMost = 30;  // of logarithms: no machine has more
+constexpr double kMostLog = 30;  // of logarithms: no machine has more
 constexpr double kUntold =
     0.4;  // where little tells how far off predictions are: half as much more
 // A little use is off by as much as this is, since drivers tell whole percents.
@@ -21,12 +21,12 @@ constexpr double kOfWaiting = 0.1;
 
 // The most, too, of no number.
 double at_most(double value) {
-  return value < kMost ? value : kMost;
+  return value < kMostLog ? value : kMostLog;
 }
 
 // The least margin that an iteration stays within.
 double needed_run(double step_s, const ModelCard& card, double iteration_s) {
-  double least = -kMost, most = kMost;
+  double least = -kMostLog, most = kMostLog;
   for (int halving = 0; halving < 50; ++halving) {
     const double middle = (least + most) / 2;
     (upper_iteration_s(step_s, card, middle) < iteration_s ? least : most) = middle;
@@ -78,7 +78,7 @@ nlohmann::json margins_json(const Margins& margins) {
 }
 
 bool is_margin(double value) {
-  return value >= 0 && value <= kMost;
+  return value >= 0 && value <= kMostLog;
 }
 
 bool are_margins(const Margins& margins) {

@@ -13,8 +13,8 @@ namespace {
 constexpr double kMostProducts = 1e8;  // of prices and what is taken, about
 constexpr double kMostSteps = 2000;
 constexpr int kMostFunctions = 6;
-constexpr double kClose = 5e-5;    // of the bound
-constexpr double kRounded = 1e-9;  // of sums
+constexpr double kClose = 5e-5;       // of the bound
+constexpr double kRoundedSum = 1e-9;  // of sums
 
 double steps_of(const RelaxedCluster& cluster) {
   const auto rows = static_cast<double>(cluster.rows());
@@ -90,10 +90,10 @@ double least_bound(RelaxedCluster cluster) {
 }  // namespace
 
 uint64_t allocation_bound(const std::vector<Node>& nodes, const std::vector<Request>& requests) {
-  const double bound = least_bound(RelaxedCluster(nodes, requests)) * (1 + kRounded);
+  const double bound = least_bound(RelaxedCluster(nodes, requests)) * (1 + kRoundedSum);
   // Whole thousandths; the least part of one is rounding.
   return std::min(Cluster(nodes).capacity_milli(),
-                  static_cast<uint64_t>(std::floor(bound + kRounded)));
+                  static_cast<uint64_t>(std::floor(bound + kRoundedSum)));
 }
 
 }  // namespace tierpilot::sharing

@@ -210,6 +210,17 @@ TEST_F(NodeFaults, OneTaskThatStartsNowhereClosesNoNode) {
   EXPECT_EQ(task(id).state, TaskState::kQueued);
 }
 
+TEST_F(NodeFaults, WhoWaitsForAnotherNodeIsToldWhatBecameOfTheLastTry) {
+  join("a");
+  const auto id = submit({spec()})->first_task;
+  ASSERT_TRUE(exit("a", assign(id, "a"), could_not_start()));
+  place();
+  EXPECT_EQ(state_of(id), TaskState::kQueued);
+  EXPECT_EQ(task(id).reason,
+            "waiting for a node that it was not tried on just now without success; try 1 ended "
+            "with: No space left on device");
+}
+
 TEST_F(NodeFaults, AKilledWardenIsNoTryOfItsTasksButNotForEver) {
   join("a");
   const auto id = submit({spec()})->first_task;

@@ -10,7 +10,6 @@ namespace {
 
 using ScheduledGpu = MadeGpu<GpuSchedule>;
 
-constexpr double kAllowed_milli = 50;
 // Until what they want is known, and they were held to it.
 constexpr int kKnown_ms = 10'000;
 constexpr int kSamplesCeased_ms = 2'500;

@@ -8,8 +8,6 @@
 namespace tierpilot::agent {
 namespace {
 
-constexpr double kAllowed_milli = 50;
-
 using TurnsGpu = MadeGpu<GpuTurns>;
 
 // Over ten seconds, from the first on.

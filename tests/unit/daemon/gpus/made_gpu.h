@@ -16,6 +16,8 @@
 
 namespace tierpilot::agent {
 
+inline constexpr double kAllowed_milli = 50;  // that a share that is held may be off
+
 struct MadeProgram {
   int host_percent = 0;  // of the time alone, in which it has nothing on the GPU
   int queue_ms = 0;      // kernels that it has launched and does not wait for
