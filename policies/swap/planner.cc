@@ -84,6 +84,7 @@ class Search {
       if (knobs_.hold) vary(kHoldingShare);
       if (settings_.limits.recompute && graph_.operators.size() <= kMostCutOperators)
         peaks_.sweep();
+      try_quickly();
       trials_.begin_walk();
       vary(link ? 1 - kFirstShare : kShareAlone);
     }
@@ -161,6 +162,15 @@ class Search {
     alone.run();
     const auto& best = alone.trials_.best();
     if (best.outcome.done) trials_.follow(best.plan, best.timetable, alone.trials_.origin());
+  }
+
+  // What is found in a hurry is better at times.
+  void try_quickly() {
+    auto settings = settings_;
+    settings.work = kQuickWork;
+    Search quick(graph_, settings);
+    quick.run();
+    trials_.adopt(quick.trials_);
   }
 
   // What scores decide, and that as a plan, followed with look-ahead. Classes are the fast ones.

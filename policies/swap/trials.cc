@@ -51,6 +51,13 @@ void Trials::follow(const Plan& plan, const Timetable& timetable, std::string_vi
   }
 }
 
+void Trials::adopt(const Trials& other) {
+  done_ += other.done_;
+  if (!better(other.best_.outcome, best_.outcome)) return;
+  best_ = other.best_;
+  origin_ = other.origin_;
+}
+
 void Trials::change(const Plan& plan, const Timetable& timetable, std::string_view origin) {
   for (const auto following : {Following::kMending, Following::kStrict}) {
     PlannedEviction manager(graph_, timetable, plan, limits_.link, following);

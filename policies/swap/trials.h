@@ -35,6 +35,8 @@ class Trials {
   bool mend(const Plan& plan, const Timetable& timetable, std::string_view origin);
   // As published, and mended where they do not fit.
   void follow(const Plan& plan, const Timetable& timetable, std::string_view origin);
+  // What another search found, with as many trials: the best where it is better.
+  void adopt(const Trials& other);
   // A change of the best one.
   void change(const Plan& plan, const Timetable& timetable, std::string_view origin = {});
 

@@ -11,9 +11,10 @@ Peak::Peak(const Graph& graph, const Timetable& timetable, Position at,
     : graph_(graph),
       at_(at),
       storages_(static_cast<uint32_t>(graph.storages.size())),
-      cut_(graph.storages.size() + graph.operators.size()),
+      makes_(graph.operators.size()),
+      choice_(graph.storages.size()),
+      cut_(2 * graph.storages.size() + graph.operators.size()),
       fixed_bytes_(timetable.constant_bytes(at)) {
-  std::vector<char> choice(storages_), made(graph.operators.size());
   for (StorageId storage = 0; storage < storages_; ++storage) {
     const auto& uses = timetable.uses(storage);
     const auto bytes = graph.storages[storage].bytes;
@@ -22,17 +23,19 @@ Peak::Peak(const Graph& graph, const Timetable& timetable, Position at,
       fixed_bytes_ += bytes;
       continue;
     }
-    choice[storage] = true;
+    choice_[storage] = true;
     choices_.push_back(storage);
     const auto maker = graph.tensors[graph.storages[storage].tensors.front()].maker;
     if (uses.back() > at) cut_.add(MinCut::kSource, node_of(storage), MinCut::kUncut);
-    prices_.push_back(cut_.add(node_of(storage), node_of_operator(maker), 0));
-    made[maker] = true;
+    prices_.push_back(cut_.add(node_of(storage), node_of_absence(storage), 0));
+    cut_.add(node_of_absence(storage), node_of_operator(maker), MinCut::kUncut);
+    makes_[maker] = true;
   }
+  need_views(timetable);
   priced_.resize(choices_.size());
   double bytes_made = 0, all_ns = 0;
-  for (OperatorId op = 0; op < made.size(); ++op) {
-    if (!made[op]) continue;
+  for (OperatorId op = 0; op < makes_.size(); ++op) {
+    if (!makes_[op]) continue;
     makers_.push_back(op);
     const auto& [_, time_ns, args, outputs] = graph.operators[op];
     const double factor = factors.empty() ? 1 : factors[op];
@@ -40,7 +43,7 @@ Peak::Peak(const Graph& graph, const Timetable& timetable, Position at,
              static_cast<int64_t>(factor * static_cast<double>(time_ns)));
     for (const auto arg : args) {
       const auto near = graph.tensors[arg].storage;
-      if (choice[near]) cut_.add(node_of_operator(op), node_of(near), MinCut::kUncut);
+      if (choice_[near]) cut_.add(node_of_operator(op), node_of(near), MinCut::kUncut);
     }
     double bytes = 0;
     for (const auto output : outputs)
@@ -51,6 +54,23 @@ Peak::Peak(const Graph& graph, const Timetable& timetable, Position at,
   const double mean = all_ns / std::max(bytes_made, 1.0);
   least_price_ = mean / 100;
   most_price_ = mean * 100;
+}
+
+// What the program reads afterwards of a storage that is made again, it has to view again.
+void Peak::need_views(const Timetable& timetable) {
+  std::vector<char> needed(graph_.tensors.size());
+  for (OperatorId op = at_ + 1; op < graph_.operators.size(); ++op)
+    for (const auto arg : graph_.operators[op].args) needed[arg] = true;
+  for (const auto output : graph_.outputs) needed[output] = true;
+  for (auto tensor = static_cast<TensorId>(needed.size()); tensor-- > 0;) {
+    const auto& [maker, storage, owner] = graph_.tensors[tensor];
+    if (!needed[tensor] || owner || maker == kNone || maker >= at_ || !choice_[storage]) continue;
+    if (timetable.uses(storage).back() <= at_) continue;
+    cut_.add(node_of_absence(storage), node_of_operator(maker), MinCut::kUncut);
+    makes_[maker] = true;
+    for (const auto arg : graph_.operators[maker].args)
+      if (graph_.tensors[arg].storage == storage) needed[arg] = true;
+  }
 }
 
 int64_t Peak::solve(double price) {
@@ -64,9 +84,7 @@ int64_t Peak::solve(double price) {
 }
 
 bool Peak::made_again(StorageId storage) const {
-  const auto maker = graph_.tensors[graph_.storages[storage].tensors.front()].maker;
-  return maker != kNone && cut_.on_source_side(node_of(storage)) &&
-         cut_.on_source_side(node_of_operator(maker));
+  return cut_.on_source_side(node_of(storage)) && cut_.on_source_side(node_of_absence(storage));
 }
 
 bool Peak::available(StorageId storage) const {

@@ -2,7 +2,8 @@
 // again afterwards, with all that has to be made for it.
 //
 // A storage that is alive while an operator runs for the first time is there afterwards because it
-// was available (it stayed, or the host had a copy) or because its operator ran again; and whatever
+// was available (it stayed, or the host had a copy) or because its operator ran again, and then so
+// did those of the views into it that the program reads later; and whatever
 // runs again reads arguments that were available or are made again themselves. To price a byte
 // that is available turns the choice into a least cut (Picard, Maximal Closure of a Graph, 1976).
 #pragma once
@@ -43,13 +44,18 @@ class Peak {
 
  private:
   MinCut::Node node_of(StorageId storage) const { return 2 + storage; }
-  MinCut::Node node_of_operator(OperatorId op) const { return 2 + storages_ + op; }
+  // On the source's side: not available.
+  MinCut::Node node_of_absence(StorageId storage) const { return 2 + storages_ + storage; }
+  MinCut::Node node_of_operator(OperatorId op) const { return 2 + 2 * storages_ + op; }
+  void need_views(const Timetable& timetable);
 
   const Graph& graph_;
   Position at_;
   uint32_t storages_;
-  std::vector<StorageId> choices_;  // made before and not used here
-  std::vector<OperatorId> makers_;  // of the choices, each once
+  std::vector<char> choice_;        // by storage: made before and not used here
+  std::vector<StorageId> choices_;  // these
+  std::vector<char> makes_;  // by operator: makes choices, or views into them that are needed
+  std::vector<OperatorId> makers_;  // these
   std::vector<MinCut::Edge> prices_;
   std::vector<int64_t> priced_;
   MinCut cut_;

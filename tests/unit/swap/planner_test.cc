@@ -82,6 +82,20 @@ TEST(Planner, IsNotWorseThanAnyRival) {
   }
 }
 
+TEST(Planner, IsNotWorseThanAQuickOne) {
+  for (const uint64_t seed : {1, 2, 3, 4, 5, 6})
+    for (const bool viewed : {false, true})
+      for (const double ratio : {0.6, 0.45, 0.3})
+        for (const double gb_per_s : {0.0, 6.0}) {
+          const auto graph = chain(30, seed, viewed);
+          const auto quick = outcome_of(graph, "swap-quick", ratio, {.gb_per_s = gb_per_s});
+          const auto thorough = outcome_of(graph, "swap", ratio, {.gb_per_s = gb_per_s});
+          if (!quick.done) continue;
+          EXPECT_TRUE(thorough.done) << seed << " at " << ratio;
+          EXPECT_LE(thorough.clock_ns, quick.clock_ns) << seed << " at " << ratio;
+        }
+}
+
 // Layers that read all earlier ones at once, where memory is so tight that no fast score gets
 // through.
 TEST(Planner, AQuickOneGetsThroughWhereASlowScoreDoes) {
