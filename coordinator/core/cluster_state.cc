@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "coordinator/core/data/write_copies.h"
+#include "coordinator/core/gangs/checkpoints.h"
 #include "coordinator/store/backup.h"
 #include "coordinator/store/records.h"
 #include "coordinator/store/unit_records.h"
@@ -50,6 +51,7 @@ Status restore_tasks(ClusterState& state) {
   if (!old_lease_ms) return tl::unexpected(old_lease_ms.error());
   const int64_t lease_end_ns =
       state.clock.boot_ns() + std::max(*old_lease_ms, state.settings.lease_ms) * 1'000'000;
+  state.joined_by_ns = lease_end_ns;
   if (*old_lease_ms > state.settings.lease_ms) state.old_leases_end_ns = lease_end_ns;
   if (auto adopting = records::setting(db, restored::kAdopting, 0); adopting && *adopting != 0)
     state.adopt_until_ns = lease_end_ns;
@@ -75,6 +77,14 @@ Status restore_tasks(ClusterState& state) {
 }
 
 }  // namespace
+
+std::string ClusterState::blocked_by(const Task& task) const {
+  if (const auto* node = ending.node_of(task.id))
+    return "waiting for an earlier attempt of it to end on node '" + *node + "'";
+  if (task.attempt > 0)
+    if (auto awaited = awaited_checkpoint(*this, task.id); !awaited.empty()) return awaited;
+  return catalog.blocked_by(task);
+}
 
 void ClusterState::keep_order() {
   // It takes a while where many tasks wait.

@@ -96,6 +96,8 @@ struct ClusterState {
   uint64_t restored_up_to = 0;      // tasks up to this one were restored from a backup
   int64_t adopt_until_ns = 0;       // boot time; until then nothing is dispatched, see adopting()
   int64_t old_leases_end_ns = 0;    // boot time; 0: those of before last no longer than today's
+  int64_t joined_by_ns = 0;         // boot time; who was there before a restart has joined by then
+  std::multiset<uint64_t> saving;   // tasks with a checkpoint that is on its way to the disk
 
   double place_s(const Task& task) const {
     constexpr double kFirst_s = 1e10;  // more than any time
@@ -117,11 +119,7 @@ struct ClusterState {
   }
   bool restores(const Task& task) const { return task.id <= restored_up_to; }
   // What keeps the task from being placed now; empty when nothing does.
-  std::string blocked_by(const Task& task) const {
-    if (const auto* node = ending.node_of(task.id))
-      return "waiting for an earlier attempt of it to end on node '" + *node + "'";
-    return catalog.blocked_by(task);
-  }
+  std::string blocked_by(const Task& task) const;
   // Before the queue is looked at.
   void keep_order();
   // For the next coordinator, which waits so long for nodes that this one has granted leases.

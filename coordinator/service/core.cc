@@ -75,6 +75,9 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
       nodes(state) {
   dispatcher.set_lifecycle(lifecycle);
   dispatcher.set_gangs(gangs);
+  membership.on_replica = [this](const auto& node, const auto& dataset, const auto& replica) {
+    checkpoints.found(node, dataset, replica);
+  };
   post_ = std::move(hooks.post);
   oversight.on_deposed = [this](const std::string& policy, const std::string& why) {
     host.keep_version(policy, about(policy, "the guard deposed it: " + why));

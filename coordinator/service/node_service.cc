@@ -84,8 +84,6 @@ kj::Promise<void> NodeService::registerNode(RegisterNodeContext context) {
   for (const auto attempt : params.getLive()) live.insert(read_attempt(attempt));
   auto link = std::make_shared<RpcNodeLink>(caller_->shared().loop, facts.name, params.getNode());
   auto ticket = value_or_throw(caller_->core().membership.join(facts, link, replicas, live));
-  for (const auto& [dataset, replica] : replicas)
-    caller_->core().checkpoints.found(facts.name, dataset, replica);
   caller_->shared().cards.joined(facts.name, params.getInfo(), params.getNode());
   auto results = context.getResults();
   results.setSession(kj::heap<NodeSession>(caller_->shared().loop, caller_->core(),

@@ -110,7 +110,6 @@ void NodeSession::apply(wire::NodeEvent::Reader event, const std::shared_ptr<Pro
       const auto replica = event.getReplica();
       const auto state = read_replica(replica);
       core_.membership.replica_changed(ticket_.node, text(replica.getDataset()), state);
-      core_.checkpoints.found(ticket_.node, text(replica.getDataset()), state);
       break;
     }
     case wire::NodeEvent::SERVED:

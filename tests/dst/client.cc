@@ -36,8 +36,7 @@ void make_shares(uint64_t seed, uint64_t number, std::vector<TaskSpec>& tasks) {
   Random random(seed, fmt::format("shares {}", number));
   for (auto& task : tasks) {
     if (task.is_gang() || random.chance(0.2)) continue;
-    // Those that are not there yet have the whole job refused.
-    if (random.chance(0.8)) task.datasets.clear();
+    if (random.chance(0.5)) task.datasets.clear();
     if (random.chance(0.5)) task.argv[1] = std::to_string(random.between(500, 6'000));
     if (random.chance(0.5)) task.node = "n1";
     task.memory_bytes = 1 << 20;
@@ -53,6 +52,20 @@ void make_shares(uint64_t seed, uint64_t number, std::vector<TaskSpec>& tasks) {
   }
 }
 
+// In some runs many jobs are longer and save their work.
+void make_savers(uint64_t seed, uint64_t number, std::vector<TaskSpec>& tasks) {
+  if (!Random(seed, "checkpoints").chance(0.4)) return;
+  Random random(seed, fmt::format("checkpoints {}", number));
+  for (auto& task : tasks) {
+    if (random.chance(0.3)) continue;
+    task.argv[1] = std::to_string(random.between(500, 8'000));
+    task.argv.push_back(std::to_string(random.between(100, 2'000)));
+    if (task.is_gang()) task.gang.max_restarts = static_cast<uint32_t>(random.between(0, 3));
+    if (task.is_gang() && random.chance(0.2)) task.argv[2] = "3";
+    if (task.share.estimate_ms > 0) task.share.estimate_ms = runs_ms(task.argv) + 50;
+  }
+}
+
 // That is final, for it says what can be had instead.
 bool is_no_promise(const Error& error) {
   return error.code == ErrorCode::kExhausted &&
@@ -64,13 +77,14 @@ bool is_no_promise(const Error& error) {
 std::vector<TaskSpec> make_job(uint64_t seed, uint64_t number, const Kinds& included) {
   Random random(seed, fmt::format("job {}", number));
   const bool writes = included.contains("writes");
+  const uint64_t datasets = random.chance(0.05) ? kDatasets : datasets_of(seed);
   std::vector<TaskSpec> tasks(static_cast<size_t>(random.between(1, 4)));
   for (size_t i = 0; i < tasks.size(); ++i) {
     auto& task = tasks[i];
     task.name = fmt::format("j{}t{}", number, i);
     const int64_t ms = random.chance(0.2) ? random.between(500, 6'000) : random.between(5, 500);
     task.argv = {"work", std::to_string(ms), random.chance(0.06) ? "3" : "0"};
-    for (uint64_t dataset = 0; dataset < kDatasets; ++dataset) {
+    for (uint64_t dataset = 0; dataset < datasets; ++dataset) {
       const bool read = random.chance(0.25), write = random.chance(0.25);
       if (read || (write && writes))
         task.datasets.push_back({dataset_name(dataset), write && writes});
@@ -80,6 +94,7 @@ std::vector<TaskSpec> make_job(uint64_t seed, uint64_t number, const Kinds& incl
   }
   if (included.contains("gangs")) make_gang(seed, number, tasks);
   if (included.contains("shares")) make_shares(seed, number, tasks);
+  if (included.contains("checkpoints")) make_savers(seed, number, tasks);
   return tasks;
 }
 
@@ -121,6 +136,7 @@ void Client::submit(uint64_t number, std::vector<TaskSpec> tasks) {
           const bool refused = !receipt && (receipt.error().code == ErrorCode::kInvalid ||
                                             receipt.error().code == ErrorCode::kNotFound ||
                                             is_no_promise(receipt.error()));
+          if (refused) at_.judge.refused(request, receipt.error());
           answer(receipt || refused);
         });
       },
@@ -205,6 +221,25 @@ void Client::remove_dataset(uint64_t number) {
         });
       },
       true);
+}
+
+void Client::remove_checkpoints() {
+  if (!at_.coordinator.up()) return;
+  std::vector<CheckpointName> left;
+  for (const auto& [dataset, entry] : at_.coordinator.core().state.catalog.all())
+    if (const auto name = parse_checkpoint_name(dataset); name && at_.judge.has_ended(name->task))
+      left.push_back(*name);
+  for (const auto& name : left)
+    ask(
+        fmt::format("remove {} {}", to_string(name), ++requests_),
+        [this, name](Core& core, Answer answer) {
+          core.datasets.remove(to_string(name), [this, name, answer](Status status) {
+            if (status) at_.judge.saved_work().removed(name);
+            answer(status || status.error().code == ErrorCode::kNotFound ||
+                   status.error().code == ErrorCode::kConflict);
+          });
+        },
+        true);
 }
 
 void Client::look_at_datasets() {

@@ -32,6 +32,8 @@ class Client {
   void submit(uint64_t number, std::vector<TaskSpec> tasks);
   void add_dataset(uint64_t number);
   void remove_dataset(uint64_t number);
+  // Those that jobs have left that have ended.
+  void remove_checkpoints();
   void cancel(uint64_t task);
   // Of each node all of its cores that are shared, which nobody has any more.
   void ask_for_all();

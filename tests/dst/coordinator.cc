@@ -61,6 +61,7 @@ void Coordinator::start() {
   settings.max_attempts = 1;  // no fault is a task's own here
   settings.replicas = 1 + at_.seed % 2;
   settings.replica_grace_ms = 2'000;
+  settings.preemption_grace_ms = kPreemptionGraceMs;
   core_ = std::make_unique<Core>(settings, clock_, *store_, *host_, Dispatcher::Hooks{post, after});
   auto begun = restore(core_->state);
   if (begun) begun = core_->begin({}, 0);
@@ -68,6 +69,7 @@ void Coordinator::start() {
     drop_everything(false);
     return start_later(kSecond / 2);
   }
+  began_ns_ = clock_.boot_ns();
   look_at_all();
   tick();
 }
@@ -167,7 +169,7 @@ void Coordinator::register_node(const ConnectionPtr& connection, NodeCalls& node
   const auto facts = admit_node(what.info);
   if (!facts) return answer(tl::unexpected(facts.error()));
   connections_.push_back(connection);
-  auto link = std::make_shared<Link>(connection, node, random_);
+  auto link = std::make_shared<Link>(connection, node, random_, at_.judge, at_.loop);
   auto ticket = core_->membership.join(*facts, link, what.replicas, what.live);
   if (!ticket) return answer(tl::unexpected(ticket.error()));
   auto session = std::make_shared<Session>(*core_, at_.loop, life_, link, *ticket,

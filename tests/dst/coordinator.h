@@ -35,6 +35,8 @@ class Coordinator {
   Core& core() { return *core_; }
   const LifePtr& life() const { return life_; }
   MachineClock& clock() { return clock_; }
+  // Nodes of before its start may still join.
+  bool awaits_nodes() const { return clock_.boot_ns() - began_ns_ < kLeaseMs * kMs; }
 
   // Ends and, after so long, starts.
   void kill(Disk::End how, int64_t down_ns);
@@ -72,6 +74,7 @@ class Coordinator {
   std::unique_ptr<Store> store_;
   std::unique_ptr<Core> core_;
   std::vector<std::weak_ptr<Connection>> connections_;
+  int64_t began_ns_ = 0;  // boot time
   bool slow_disk_ = false;
   bool committing_ = false;
 };

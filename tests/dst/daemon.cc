@@ -13,7 +13,6 @@ constexpr int64_t kAnswerTimeoutNs = 10 * kSecond;
 constexpr int64_t kFlushNs = 3 * kSecond;
 constexpr int64_t kPollNs = 20 * kMs;
 constexpr uint32_t kUnits = 2;
-constexpr int64_t kIterationMs = 40;
 
 ServeItem to_item(const DatasetNeed& need) {
   return {need.dataset, need.version, need.bytes, need.write, need.sources, need.digest};
@@ -24,7 +23,10 @@ agent::Assignment to_agent(const Assignment& from) {
   to.attempt = {from.attempt.task, from.attempt.attempt};
   to.argv = from.spec.argv;
   to.units = from.spec.units;
-  for (const auto& need : from.datasets) to.datasets.push_back(to_item(need));
+  for (const auto& need : from.datasets) {
+    to.datasets.push_back(to_item(need));
+    if (need.is_checkpoint) to.checkpoint = need.dataset;
+  }
   to.reckoning = from.reckoning;
   to.place_s = from.place_s;
   to.rank = from.rank;
@@ -50,14 +52,18 @@ Daemon::Daemon(Surroundings surroundings)
       pool_(at_.shelf,
             {at_.loop, at_.judge, at_.random, at_.node, life_, at_.keeps_old_home, at_.remote,
              at_.suspect, at_.lost, [this](const ReplicaChange& change) { events_.add(change); },
-             at_.at_commit_step}),
+             at_.at_commit_step, at_.disk_fails, at_.half_synced}),
       warden_({at_.loop, at_.clock, at_.judge, at_.random, at_.node, at_.machine, life_, at_.ends,
                at_.notices_pauses, at_.refuses_starts,
                [this](AttemptId attempt) { tasks_.started(attempt, 1000); },
                [this](AttemptId attempt, agent::ExitReport report) {
                  tasks_.exited(attempt, std::move(report));
                },
-               at_.leased, at_.end_kept}),
+               at_.leased, at_.end_kept,
+               [this](const agent::Assignment& assignment) { savers_.began(assignment); },
+               [this](AttemptId attempt) { savers_.asked_to_end(attempt); }, at_.disk_fails}),
+      savers_({at_.loop, at_.judge, at_.random, life_, pool_, warden_,
+               [this](agent::EventBody body) { events_.add(std::move(body)); }}),
       events_([this] {
         if (!idle_ || stuck_ || !session_) return;
         later(0, [this, timer = heartbeat_] {
@@ -152,17 +158,17 @@ void Daemon::register_node() {
 JobReports Daemon::job_reports() {
   JobReports reports;
   for (const auto attempt : tasks_.shares().parts()) {
-    const auto* task = tasks_.attempts().find(attempt);
-    const auto ran_ns = warden_.ran_ns(attempt);
-    if (!ran_ns) continue;
+    const auto progress = warden_.progress(attempt);
+    if (!progress) continue;
     JobPoint point;
     point.attempt = attempt.attempt;
     point.at_ms = at_.clock.wall_ms();
-    point.iteration = static_cast<uint64_t>(*ran_ns / kMs / kIterationMs);
-    point.iterations = static_cast<uint64_t>(runs_ms(task->assignment.argv) / kIterationMs + 1);
+    point.iteration = progress->iteration;
+    point.iterations = progress->iterations;
     point.milli_units = tasks_.shares().of(attempt);
-    point.cpu_ns = static_cast<uint64_t>(*ran_ns) * point.milli_units / 500;  // of two cores
-    point.takes_checkpoints = attempt.task % 2 == 0;
+    point.cpu_ns =
+        static_cast<uint64_t>(progress->ran_ns) * point.milli_units / 500;  // of two cores
+    point.takes_checkpoints = savers_.takes_checkpoints(attempt) || attempt.task % 2 == 0;
     reports.emplace_back(AttemptId{attempt.task, attempt.attempt}, std::move(point));
   }
   return reports;

@@ -15,6 +15,7 @@
 #include "tests/dst/leasing.h"
 #include "tests/dst/network.h"
 #include "tests/dst/pool.h"
+#include "tests/dst/savers.h"
 #include "tests/dst/warden.h"
 
 namespace tierpilot::dst {
@@ -43,6 +44,8 @@ class Daemon final : public NodeCalls {
     std::function<void(const std::string&, const DatasetId&)> suspect;
     std::function<void(const DatasetId&)> lost;
     std::function<void(int step)> at_commit_step;
+    std::function<bool()> disk_fails;
+    std::function<void(const DatasetId&, const Stored&)> half_synced;
     std::function<void(int64_t deadline_ns)> leased;
     std::function<void()> end_kept;
   };
@@ -75,6 +78,9 @@ class Daemon final : public NodeCalls {
   Result<uint32_t> set_share(AttemptId attempt, uint32_t milli) override {
     return tasks_.shares().set({attempt.task, attempt.attempt}, milli);
   }
+  void tell_job(AttemptId attempt, const JobAdvice& advice) override {
+    savers_.tell({attempt.task, attempt.attempt}, advice);
+  }
 
  private:
   void connect();
@@ -96,6 +102,7 @@ class Daemon final : public NodeCalls {
   const std::vector<uint64_t> predecessors_;
   Pool pool_;
   Warden warden_;
+  Savers savers_;
   agent::EventStream events_;
   agent::TaskTable tasks_;
   Leasing leasing_;

@@ -60,6 +60,7 @@ void Losses::check() {
 }
 
 void Losses::damage_noticed(const DatasetId& id) {
+  judge_.saved_work().spoil(id.name);
   // One that was added again after its removal, by a call that came late, nobody was told of yet.
   const auto value = judge_.newest(id.name);
   const Digest content = value ? value->content : id.digest.low;
@@ -96,6 +97,7 @@ void Losses::lose_disk(Node& node, int64_t down_ns) {
   if (coordinator_.up()) coordinator_.look_at_all();
   node.lose_disk(down_ns);
   for (const auto& [id, stored] : lost) {
+    judge_.saved_work().spoil(id.name);
     if (!is_left(id.name, stored.content)) gone_.insert(stored.content);
     const auto value = judge_.newest(id.name);
     // Of one that was added, or written while the coordinator is away, nobody may have been told.

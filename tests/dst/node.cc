@@ -10,6 +10,7 @@ namespace tierpilot::dst {
 Node::Node(Surroundings surroundings)
     : at_(std::move(surroundings)),
       random_(at_.seed, fmt::format("node {}", at_.node)),
+      errors_(at_.seed, fmt::format("node errors {}", at_.node)),
       clock_(at_.loop, 1 + static_cast<double>(random_.between(-1000, 1000)) * 1e-6),
       machine_(std::make_shared<Life>()) {
   start_later(random_.between(0, 300 * kMs));
@@ -52,6 +53,8 @@ void Node::start() {
       at_.suspect,
       at_.lost,
       [this](int step) { at_commit_step(step); },
+      [this] { return disk_fails(); },
+      [this](const DatasetId& id, const Stored& stored) { half_synced_[id] = stored; },
       [this](int64_t deadline_ns) { leased(deadline_ns); },
       [this] {
         if (const auto down_ns = std::exchange(killed_at_end_ns_, std::nullopt)) kill(*down_ns);
@@ -81,6 +84,10 @@ void Node::reboot(int64_t down_ns) {
   unleased_until_ns_ = at_.loop.now_ns();
   for (auto& [id, stored] : shelf_) stored.fast = false;
   std::erase_if(shelf_, [](const auto& item) { return !item.second.slow; });
+  for (auto& [id, stored] : std::exchange(half_synced_, {})) {
+    stored.fast = false;
+    if (errors_.chance(0.5) && shelf_.emplace(id, stored).second) came_back_.insert(id);
+  }
   start_later(down_ns);
 }
 
@@ -130,10 +137,13 @@ void Node::change_version(Version version, int64_t lasts_ns) {
 }
 
 void Node::damage(uint64_t which) {
-  std::vector<Stored*> on_disk;
-  for (auto& [id, stored] : shelf_)
-    if (stored.slow) on_disk.push_back(&stored);
-  if (!on_disk.empty()) on_disk[which % on_disk.size()]->rotten = true;
+  std::vector<DatasetId> on_disk;
+  for (const auto& [id, stored] : shelf_)
+    if (stored.slow) on_disk.push_back(id);
+  if (on_disk.empty()) return;
+  const auto& id = on_disk[which % on_disk.size()];
+  shelf_.at(id).rotten = true;
+  at_.judge.saved_work().spoil(id.name);
 }
 
 void Node::suspect(const DatasetId& id) {
@@ -162,7 +172,13 @@ void Node::fail_unit(uint64_t number) {
   daemon_->fail_unit({unit, kind, "simulated"});
 }
 
+void Node::fail_disk(double share, int64_t ns) {
+  disk_errors_ = share;
+  disk_fails_until_ns_ = at_.loop.now_ns() + ns;
+}
+
 void Node::heal() {
+  disk_fails_until_ns_ = 0;
   refuses_until_ns_ = 0;
   killed_at_end_ns_.reset();
   trap_ = {};

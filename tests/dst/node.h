@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,11 @@ class Node {
   void damage(uint64_t which);
   void suspect(const DatasetId& id);
   void evict();
+  // Its reads and writes fail so often for so long.
+  void fail_disk(double share, int64_t ns);
+  bool disk_fails() {
+    return at_.loop.now_ns() < disk_fails_until_ns_ && errors_.chance(disk_errors_);
+  }
   void refuse_starts(int64_t ns) { refuses_until_ns_ = at_.loop.now_ns() + ns; }
   // When it is next in a commit, at this step.
   void kill_in_commit(uint64_t step, bool reboots, int64_t down_ns);
@@ -61,6 +67,8 @@ class Node {
     return ns > unleased_until_ns_ && clock_.boot_ns() < lease_ns_;
   }
   const Shelf& shelf() const { return shelf_; }
+  // Of a commit that failed, with a reboot: nobody was ever told of it.
+  bool came_back(const DatasetId& id) const { return came_back_.contains(id); }
   const Daemon& daemon() const { return *daemon_; }
 
  private:
@@ -71,9 +79,12 @@ class Node {
 
   Surroundings at_;
   Random random_;
+  Random errors_;
   MachineClock clock_;
   LifePtr machine_;
   Shelf shelf_;
+  Shelf half_synced_;  // what a reboot may bring back
+  std::set<DatasetId> came_back_;
   KeptEnds ends_;
   std::vector<uint64_t> instances_;
   int64_t lease_ns_ = 0;           // until when, by the machine's boot clock
@@ -82,6 +93,8 @@ class Node {
   // What waits in the loop may still point to them.
   std::vector<std::unique_ptr<Daemon>> gone_;
   int64_t refuses_until_ns_ = 0;
+  int64_t disk_fails_until_ns_ = 0;
+  double disk_errors_ = 0;
   struct Trap {
     int step = -1;
     bool reboots = false;

@@ -78,17 +78,20 @@ void draw_removal(Random& random, uint64_t dataset, Plan& plan) {
 }
 
 // Work, and what often goes wrong with it.
-void draw_work(Random& random, const Kinds& included, Plan& plan) {
-  const auto datasets = random.between(0, 3);
+void draw_work(Random& random, uint64_t seed, const Kinds& included, Plan& plan) {
+  const auto datasets = static_cast<int64_t>(datasets_of(seed));
   for (int64_t i = 0; i < datasets; ++i)
     plan.push_back({.kind = Kind::kAddDataset,
                     .at_ns = random.between(400 * kMs, 2 * kSecond),
                     .number = static_cast<uint64_t>(i)});
   const auto jobs = random.between(2, 10);
-  for (int64_t i = 0; i < jobs; ++i)
+  for (int64_t i = 0; i < jobs; ++i) {
+    // Before its datasets are there a job is refused.
+    const int64_t from_ns = random.chance(0.15) ? kSecond : 5 * kSecond / 2;
     plan.push_back({.kind = Kind::kSubmit,
-                    .at_ns = random.between(kSecond, kBusyNs),
+                    .at_ns = random.between(from_ns, kBusyNs),
                     .number = static_cast<uint64_t>(i)});
+  }
   for (int64_t i = random.between(0, 2); i > 0; --i)
     plan.push_back({.kind = Kind::kCancel,
                     .at_ns = random.between(kSecond, kBusyNs),
@@ -155,10 +158,31 @@ void draw_disk_errors(uint64_t seed, Plan& plan) {
   }
 }
 
+// What was written amid errors, a reboot tells.
+void draw_node_disk_errors(uint64_t seed, Plan& plan) {
+  Random random(seed, "node errors");
+  if (!random.chance(0.3)) return;
+  for (int64_t i = random.between(1, 4); i > 0; --i) {
+    const int64_t at_ns = random.between(kSecond, kBusyNs),
+                  lasts_ns = random.between(kSecond / 2, 8 * kSecond);
+    const auto node = static_cast<int>(random.between(0, kNodes - 1));
+    plan.push_back({.kind = Kind::kFailNodeDisk,
+                    .at_ns = at_ns,
+                    .node = node,
+                    .lasts_ns = lasts_ns,
+                    .number = static_cast<uint64_t>(random.between(1, 9))});
+    if (random.chance(0.5))
+      plan.push_back({.kind = Kind::kReboot,
+                      .at_ns = at_ns + random.between(0, lasts_ns + 2 * kSecond),
+                      .node = node,
+                      .lasts_ns = random.between(20 * kMs, kSecond)});
+  }
+}
+
 }  // namespace
 
 bool is_node_fault(Kind kind) {
-  return kind >= Kind::kKillDaemon && kind != Kind::kFailDisk;
+  return kind >= Kind::kKillDaemon && kind < Kind::kFailDisk;
 }
 
 const char* kind_name(Kind kind) {
@@ -193,7 +217,9 @@ const char* kind_name(Kind kind) {
                                             "kill-at-end-of-task",
                                             "fail-unit",
                                             "reset-connection",
-                                            "fail-disk"};
+                                            "fail-node-disk",
+                                            "fail-disk",
+                                            "remove-checkpoints"};
   return names[static_cast<int>(kind)];
 }
 
@@ -205,7 +231,7 @@ std::string describe(const Action& action) {
     text += action.number == 1 ? " from it" : action.number == 2 ? " to it" : " both ways";
   else if (action.kind < Kind::kKillCoordinator)
     text += fmt::format(" {}", action.number);
-  else if (action.kind == Kind::kFailDisk)
+  else if (action.kind == Kind::kFailDisk || action.kind == Kind::kFailNodeDisk)
     text += fmt::format(" at {} in ten operations", action.number);
   else if (action.kind == Kind::kCutInCommit)
     text += fmt::format(" at disk operation {}", action.number);
@@ -217,25 +243,35 @@ std::string describe(const Action& action) {
     text += " to " + program_of(static_cast<Version>(action.number)).label();
   const bool lasts = action.kind >= Kind::kKillCoordinator && action.kind != Kind::kStepWall &&
                      action.kind != Kind::kCheckDatasets && action.kind != Kind::kDamage &&
-                     action.kind != Kind::kFailUnit && action.kind != Kind::kReset;
+                     action.kind != Kind::kFailUnit && action.kind != Kind::kReset &&
+                     action.kind != Kind::kRemoveCheckpoints;
   if (lasts) text += fmt::format(" for {:.3f} s", static_cast<double>(action.lasts_ns) / 1e9);
   return text;
 }
 
 const Kinds& optional_kinds() {
-  static const Kinds names{"stops",  "writes", "removes", "starts", "gangs",  "pauses", "skew",
-                           "damage", "losses", "units",   "resets", "errors", "shares"};
+  static const Kinds names{"stops",  "writes", "removes", "starts",      "gangs",
+                           "pauses", "skew",   "damage",  "losses",      "units",
+                           "resets", "errors", "shares",  "checkpoints", "node-errors"};
   return names;
+}
+
+uint64_t datasets_of(uint64_t seed) {
+  Random random(seed, "datasets");
+  return random.chance(0.1) ? 0 : static_cast<uint64_t>(random.between(1, 3));
 }
 
 Plan make_plan(uint64_t seed, const Kinds& included) {
   Random random(seed, "plan");
   Plan plan;
-  draw_work(random, included, plan);
+  draw_work(random, seed, included, plan);
   draw_faults(random, included, plan);
   if (included.contains("units")) draw_apart(seed, "units", Kind::kFailUnit, 6, plan);
+  if (included.contains("checkpoints"))
+    draw_apart(seed, "removals of checkpoints", Kind::kRemoveCheckpoints, 3, plan);
   if (included.contains("resets")) draw_apart(seed, "resets", Kind::kReset, 8, plan);
   if (included.contains("errors")) draw_disk_errors(seed, plan);
+  if (included.contains("node-errors")) draw_node_disk_errors(seed, plan);
   std::stable_sort(plan.begin(), plan.end(),
                    [](const Action& a, const Action& b) { return a.at_ns < b.at_ns; });
   return plan;

@@ -43,9 +43,11 @@ enum class Kind {
   kKillAtEnd,
   kFailUnit,
   kReset,
+  kFailNodeDisk,
   kFailDisk,
+  kRemoveCheckpoints,
 };
-inline constexpr int kKinds = static_cast<int>(Kind::kFailDisk) + 1;
+inline constexpr int kKinds = static_cast<int>(Kind::kRemoveCheckpoints) + 1;
 const char* kind_name(Kind kind);
 bool is_node_fault(Kind kind);
 
@@ -75,10 +77,14 @@ std::string describe(const Action& action);
 //   units    compute units fail
 //   resets   a node's connection breaks, with all that was on its way
 //   errors   the coordinator's disk fails now and then
+//   node-errors  and so do those of nodes
 //   shares   tasks with shares of cores, and promises
+//   checkpoints  jobs that save their work
 using Kinds = std::set<std::string>;
 const Kinds& optional_kinds();
 
 Plan make_plan(uint64_t seed, const Kinds& included);
+// That its plan adds; a job that names another one is refused.
+uint64_t datasets_of(uint64_t seed);
 
 }  // namespace tierpilot::dst

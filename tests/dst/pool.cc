@@ -4,6 +4,13 @@
 #include <memory>
 
 namespace tierpilot::dst {
+namespace {
+
+tl::unexpected<Error> disk_error(const std::string& what) {
+  return fail(ErrorCode::kIo, what + ": Input/output error");
+}
+
+}  // namespace
 
 Pool::Pool(Shelf& shelf, Surroundings surroundings) : shelf_(shelf), at_(std::move(surroundings)) {}
 
@@ -64,6 +71,7 @@ const Stored* Pool::find_good(const ServeItem& item) {
   const DatasetId id = item.id();
   const auto is_good = [](const Stored& stored) { return stored.fast || !stored.rotten; };
   if (const auto own = shelf_.find(id); own != shelf_.end()) {
+    if (!own->second.fast && at_.disk_fails()) return nullptr;
     if (is_good(own->second)) return &own->second;
     verify(id);
   }
@@ -81,7 +89,8 @@ ReplicaCheck Pool::verify(const DatasetId& id) {
   auto& stored = found->second;
   ReplicaCheck check{stored.fast ? CopyState::kGood : CopyState::kAbsent,
                      stored.slow ? CopyState::kGood : CopyState::kAbsent};
-  if (!stored.slow || !stored.rotten) return check;
+  // A file that cannot be read is as lost as one with other bytes.
+  if (!stored.slow || (!stored.rotten && !at_.disk_fails())) return check;
   check.slow = CopyState::kDamaged;
   stored.slow = stored.rotten = false;
   stored.home = stored.home && stored.fast;
@@ -149,8 +158,15 @@ Result<std::vector<ReplicaChange>> Pool::publish(AttemptId owner, const Request&
     const Digest content =
         at_.judge.contents().written(request.copies.at(item.name), run_of(owner));
     const DatasetId id{item.name, item.version + 1, checksum(content)};
+    const Stored stored{content, item.bytes, true, true, true, false};
+    if (at_.disk_fails()) {
+      // All or nothing. What was taken back may be there again after a power cut.
+      at_.half_synced(id, stored);
+      for (const auto& change : published) take_back(change);
+      return disk_error("commit of " + describe(id));
+    }
     at_.judge.committed(run_of(owner), id.name, id.version, content);
-    shelf_[id] = {content, item.bytes, true, true, true, false};
+    shelf_[id] = stored;
     doomed_.erase(id);
     if (!at_.keeps_old_home) doom(id.name, id.version);
     published.push_back(change_of(id, shelf_[id]));
@@ -159,11 +175,18 @@ Result<std::vector<ReplicaChange>> Pool::publish(AttemptId owner, const Request&
   return published;
 }
 
+void Pool::take_back(ReplicaChange change) {
+  shelf_.erase({change.name, change.version, change.digest});
+  change.in_fast = change.in_slow = change.home = false;
+  at_.changed(change);
+}
+
 void Pool::create(const std::string& name, uint64_t bytes,
                   std::function<void(Result<ReplicaChange>)> done) {
   later(5, 300, [this, name, bytes, done] {
     if (holds(name))
       return done(fail(ErrorCode::kConflict, "dataset '" + name + "' exists already"));
+    if (at_.disk_fails()) return done(disk_error("dataset '" + name + "'"));
     const Digest content = at_.judge.contents().made(name, bytes);
     const DatasetId id{name, 1, checksum(content)};
     shelf_[id] = {content, bytes, false, true, true, false};
@@ -181,6 +204,7 @@ void Pool::set_home(const DatasetId& id, bool home) {
   const auto found = shelf_.find(id);
   if (found == shelf_.end()) return;
   auto& stored = found->second;
+  if (home && !stored.slow && at_.disk_fails()) return;
   stored.home = home;
   if (home && !stored.slow) stored.slow = true, stored.rotten = false;
   at_.changed(change_of(id, stored));
@@ -191,12 +215,14 @@ void Pool::keep(const ServeItem& item, std::function<void(Status)> done) {
     const DatasetId id = item.id();
     // What is here already is not read for it.
     if (!shelf_.contains(id)) {
+      if (at_.disk_fails()) return done(disk_error(describe(id)));
       const Stored* from = find_good(item);
       if (!from) return done(fail(ErrorCode::kIo, describe(id) + ": no source has it"));
       shelf_[id] = {from->content, item.bytes, false, true, false, false};
     }
     set_home(id, true);
-    done({});
+    const auto kept = shelf_.find(id);
+    done(kept != shelf_.end() && kept->second.slow ? Status() : disk_error(describe(id)));
   });
 }
 

@@ -43,6 +43,10 @@ class Pool final : public agent::DataPlane {
     std::function<void(const DatasetId& id)> lost;  // a damaged copy has gone
     std::function<void(const ReplicaChange&)> changed;
     std::function<void(int step)> at_commit_step;  // may end the daemon
+    std::function<bool()> disk_fails = [] { return false; };
+    // Its commit failed, and what is on disk of it nobody can tell.
+    std::function<void(const DatasetId&, const Stored&)> half_synced = [](const auto&,
+                                                                          const auto&) {};
   };
   Pool(Shelf& shelf, Surroundings surroundings);
 
@@ -81,6 +85,7 @@ class Pool final : public agent::DataPlane {
   // Good bytes of the version, from here or the sources; null: nobody has them.
   const Stored* find_good(const ServeItem& item);
   Result<std::vector<ReplicaChange>> publish(AttemptId owner, const Request& request);
+  void take_back(ReplicaChange change);
   void doom(const std::string& name, uint64_t below);
   void sweep();
   void pin(const Request& request, int by);

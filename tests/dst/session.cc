@@ -54,6 +54,8 @@ void Link::start(const Assignment& assignment, Started done) {
 }
 
 void Link::cancel(AttemptId attempt, const std::string& reason) {
+  if (reason.starts_with("preempted: "))
+    judge_.saved_work().preempted(attempt, identity_, loop_.now_ns());
   const auto ask = [this, attempt, reason] { node_.cancel(attempt, reason); };
   connection_->send(Way::kDown, ask);
   if (chance_.chance(kRepeated)) connection_->send(Way::kDown, ask);
@@ -118,6 +120,12 @@ void Link::set_share(AttemptId attempt, uint32_t milli_units, Shared done) {
   if (chance_.chance(kRepeated)) connection_->send(Way::kDown, ask);
 }
 
+void Link::tell_job(AttemptId attempt, const JobAdvice& advice) {
+  if (std::holds_alternative<CheckpointNow>(advice))
+    judge_.saved_work().asked(attempt, identity_, loop_.now_ns());
+  connection_->send(Way::kDown, [this, attempt, advice] { node_.tell_job(attempt, advice); });
+}
+
 struct Session::Progress {
   uint64_t last = 0;
   uint64_t failed = 0;
@@ -175,6 +183,9 @@ void Session::apply(const agent::Event& event, const std::shared_ptr<Progress>& 
     core_.lifecycle.served(node, served->attempt, data);
   } else if (const auto* started = std::get_if<agent::StartedEvent>(&event.body)) {
     core_.lifecycle.started(node, started->attempt, started->pid, started->cpu_units);
+  } else if (const auto* taken = std::get_if<agent::CheckpointedEvent>(&event.body)) {
+    core_.checkpoints.measured(node, taken->attempt, taken->checkpoint,
+                               {taken->stall_ns, taken->copy_ns});
   } else if (const auto* fault = std::get_if<agent::UnitFaultEvent>(&event.body)) {
     const auto* record = core_.state.registry.find(node);
     if (!record) return;

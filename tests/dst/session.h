@@ -11,6 +11,7 @@
 
 #include "coordinator/service/core.h"
 #include "daemon/agent/node/model.h"
+#include "tests/dst/judge/judge.h"
 #include "tests/dst/network.h"
 #include "tests/dst/versions.h"
 
@@ -31,6 +32,7 @@ class NodeCalls {
   virtual void keep(const DatasetNeed& need, std::function<void(Status)> done) = 0;
   virtual CopyCheck verify(const DatasetId& id) = 0;
   virtual Result<uint32_t> set_share(AttemptId attempt, uint32_t milli) = 0;
+  virtual void tell_job(AttemptId attempt, const JobAdvice& advice) = 0;
 };
 
 struct Registration {
@@ -49,8 +51,12 @@ struct UpdateAnswer {
 class Link final : public NodeLink {
  public:
   // `chance` repeats some calls that may be repeated.
-  Link(ConnectionPtr connection, NodeCalls& node, Random& chance)
-      : connection_(std::move(connection)), node_(node), chance_(chance) {}
+  Link(ConnectionPtr connection, NodeCalls& node, Random& chance, Judge& judge, const Loop& loop)
+      : connection_(std::move(connection)),
+        node_(node),
+        chance_(chance),
+        judge_(judge),
+        loop_(loop) {}
 
   void start(const Assignment& assignment, Started done) override;
   void cancel(AttemptId attempt, const std::string& reason) override;
@@ -63,7 +69,7 @@ class Link final : public NodeLink {
   void verify_dataset(const DatasetVersion& what,
                       std::function<void(Result<CopyCheck>)> done) override;
   void set_share(AttemptId attempt, uint32_t milli_units, Shared done) override;
-  void tell_job(AttemptId, const JobAdvice&) override {}
+  void tell_job(AttemptId attempt, const JobAdvice& advice) override;
   void release(AttemptId attempt) override { released_.push_back(attempt); }
 
   std::vector<AttemptId> take_released() { return std::exchange(released_, {}); }
@@ -78,6 +84,9 @@ class Link final : public NodeLink {
   ConnectionPtr connection_;
   NodeCalls& node_;
   Random& chance_;
+  Judge& judge_;
+  const Loop& loop_;
+  const SavedWork::Connection identity_ = std::make_shared<const int>();
   std::vector<AttemptId> released_;
   std::shared_ptr<std::map<uint64_t, Fail>> waiting_ = std::make_shared<std::map<uint64_t, Fail>>();
   uint64_t calls_ = 0;

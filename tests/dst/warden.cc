@@ -15,19 +15,33 @@ Status Warden::launch(const agent::LaunchOrder& order) {
   const bool writes =
       std::any_of(order.assignment.datasets.begin(), order.assignment.datasets.end(),
                   [](const ServeItem& need) { return need.write; });
-  running_[attempt] = {.is_kept = code != 0 || !writes, .began_ns = at_.clock.boot_ns()};
+  const auto& argv = order.assignment.argv;
+  const auto checkpoint = parse_checkpoint_name(order.assignment.checkpoint);
+  const uint64_t from = checkpoint ? checkpoint->iteration : 0;
+  running_[attempt] = {.is_kept = code != 0 || !writes,
+                       .began_ns = at_.clock.boot_ns(),
+                       .from = from,
+                       .iterations = static_cast<uint64_t>(runs_ms(argv) / kIterationMs + 1)};
   at_.judge.processes().began(run_of(attempt), at_.loop.now_ns(), rank ? rank->gang : 0);
+  at_.judge.saved_work().began(
+      rank ? rank->gang : attempt.task, attempt.attempt,
+      {order.assignment.checkpoint, saves_every_ms(argv) > 0, at_.loop.now_ns()});
+  at_.began(order.assignment);
   at_.loop.after(at_.random.between(kMs, 20 * kMs), at_.daemon,
                  [this, attempt] { at_.started(attempt); });
-  at_.loop.after(runs_ms(order.assignment.argv) * kMs, at_.machine,
+  const int64_t left_ms = runs_ms(argv) - static_cast<int64_t>(from) * kIterationMs;
+  at_.loop.after(std::max<int64_t>(left_ms, 1) * kMs, at_.machine,
                  [this, attempt, code] { end(attempt, TaskEnd::kExited, code, ""); });
   return {};
 }
 
-std::optional<int64_t> Warden::ran_ns(AttemptId attempt) const {
-  const auto running = running_.find(attempt);
-  if (running == running_.end()) return std::nullopt;
-  return at_.clock.boot_ns() - running->second.began_ns;
+std::optional<Warden::Progress> Warden::progress(AttemptId attempt) const {
+  const auto found = running_.find(attempt);
+  if (found == running_.end()) return std::nullopt;
+  const auto& running = found->second;
+  const int64_t ran_ns = at_.clock.boot_ns() - running.began_ns;
+  const auto done = static_cast<uint64_t>(ran_ns / kMs / kIterationMs);
+  return Progress{ran_ns, std::min(running.from + done, running.iterations), running.iterations};
 }
 
 void Warden::end(AttemptId attempt, TaskEnd how, int code, const std::string& reason) {
@@ -39,7 +53,7 @@ void Warden::end(AttemptId attempt, TaskEnd how, int code, const std::string& re
   report.reason = reason;
   report.process = ProcessExit{.task_id = attempt.task, .attempt = attempt.attempt, .how = how};
   if (how == TaskEnd::kExited) report.process->exit_code = code;
-  if (how == TaskEnd::kExited && running.mapped().is_kept) {
+  if (how == TaskEnd::kExited && running.mapped().is_kept && !at_.disk_fails()) {
     at_.ends[attempt] = report;
     at_.judge.processes().end_kept(run_of(attempt), at_.loop.now_ns());
     at_.end_kept();
@@ -51,6 +65,7 @@ void Warden::end(AttemptId attempt, TaskEnd how, int code, const std::string& re
 void Warden::cancel(AttemptId attempt, const std::string& reason) {
   const auto running = running_.find(attempt);
   if (running == running_.end() || std::exchange(running->second.end_asked, true)) return;
+  at_.asked_to_end(attempt);
   at_.loop.after(at_.random.between(kMs, 300 * kMs), at_.machine,
                  [this, attempt, reason] { end(attempt, TaskEnd::kCancelled, 0, reason); });
 }

@@ -34,6 +34,9 @@ class Warden final : public agent::TaskRunner {
     std::function<void(AttemptId, agent::ExitReport)> exited;
     std::function<void(int64_t deadline_ns)> leased;
     std::function<void()> end_kept;  // may end the daemon
+    std::function<void(const agent::Assignment&)> began = [](const auto&) {};
+    std::function<void(AttemptId)> asked_to_end = [](AttemptId) {};
+    std::function<bool()> disk_fails = [] { return false; };
   };
   explicit Warden(Surroundings surroundings) : at_(std::move(surroundings)) {}
 
@@ -56,8 +59,13 @@ class Warden final : public agent::TaskRunner {
   // Together with the machine.
   void power_cut();
   bool idle() const { return running_.empty(); }
-  // Since it was launched; nothing: it does not run.
-  std::optional<int64_t> ran_ns(AttemptId attempt) const;
+  struct Progress {
+    int64_t ran_ns = 0;  // since it was launched
+    uint64_t iteration = 0;
+    uint64_t iterations = 0;
+  };
+  // Nothing: it does not run.
+  std::optional<Progress> progress(AttemptId attempt) const;
 
  private:
   void end(AttemptId attempt, TaskEnd how, int code, const std::string& reason);
@@ -72,6 +80,8 @@ class Warden final : public agent::TaskRunner {
     bool end_asked = false;
     bool is_kept = false;  // its end is, when it comes to it by itself
     int64_t began_ns = 0;
+    uint64_t from = 0;  // iteration of its checkpoint
+    uint64_t iterations = 0;
   };
   std::map<AttemptId, Running> running_;
   int64_t lease_ns_ = 0;

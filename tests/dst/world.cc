@@ -44,7 +44,11 @@ World::World(uint64_t seed, const Plan& plan, const WorldOptions& options)
           const int source = address.back() - '1';
           const bool there =
               nodes_[static_cast<size_t>(source)]->answers() && network_.reaches(reader, source);
-          return there ? find(address, id) : nullptr;
+          if (!there) return nullptr;
+          const auto* stored = find(address, id);
+          const bool is_read =
+              stored && (stored->fast || !nodes_[static_cast<size_t>(source)]->disk_fails());
+          return is_read ? stored : nullptr;
         },
         [this](const std::string& address, const DatasetId& id) {
           nodes_[static_cast<size_t>(address.back() - '1')]->suspect(id);
@@ -109,6 +113,8 @@ void World::act_on_coordinator(const Action& action) {
       return coordinator.downgrade(action.lasts_ns);
     case Kind::kCheckDatasets:
       return client_.check_datasets(action.number == 1);
+    case Kind::kRemoveCheckpoints:
+      return client_.remove_checkpoints();
     case Kind::kFullDisk:
       disk_.set_full(true);
       return loop_.after(action.lasts_ns, nullptr, [this] { disk_.set_full(false); });
@@ -158,6 +164,8 @@ void World::act_on_node(const Action& action) {
       return node.kill_at_end(action.lasts_ns);
     case Kind::kFailUnit:
       return node.fail_unit(action.number);
+    case Kind::kFailNodeDisk:
+      return node.fail_disk(static_cast<double>(action.number) / 10, action.lasts_ns);
     case Kind::kReset:
       return network_.reset(action.node);
     default:

@@ -49,6 +49,14 @@ class World {
   void check_gangs();
   void check_catalog();
   void check_units();
+  void check_tries();
+  void check_saved();
+  // That have bytes of it which can be read.
+  size_t keepers_of(const CheckpointName& name) const;
+  bool may_be_back(const CheckpointName& name, const Node& node) const;
+  std::optional<CheckpointName> least_of(const Task& job, std::string& why) const;
+  bool is_known(const std::string& node, const std::string& dataset) const;
+  bool is_held_well(const CheckpointName& name, const Node& node) const;
   void check_quiet();
   void check_datasets();
   void check_memory();
@@ -73,7 +81,8 @@ class World {
   Losses losses_;
   Client client_;
   uint64_t steps_ = 0;
-  bool nodes_are_well_ = true;  // no fault has met one yet
+  bool nodes_are_well_ = true;          // no fault has met one yet
+  std::map<uint64_t, uint32_t> tried_;  // the try of each job that was placed last
 };
 
 }  // namespace tierpilot::dst

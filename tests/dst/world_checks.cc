@@ -12,6 +12,7 @@ constexpr size_t kMostDiskBytes = 64 << 20;
 // At any moment, of at most ten jobs of four tasks of four ranks.
 constexpr size_t kMostEventsEver = 500, kMostAttemptsEver = 200, kMostTasksEver = 200;
 constexpr uint64_t kBoundsEvery = 256;  // steps
+constexpr uint64_t kSavedEvery = 16;    // steps
 constexpr size_t kMostEvents = 8;       // a heartbeat may be under way
 }  // namespace
 
@@ -21,6 +22,8 @@ void World::check_step() {
   check_catalog();
   check_gangs();
   check_units();
+  check_tries();
+  if (steps_ % kSavedEvery == 0) check_saved();
   if (steps_ % kBoundsEvery == 0) check_bounds();
   judge_.processes().look(loop_.now_ns());
 }
@@ -66,6 +69,9 @@ void World::check_catalog() {
   for (const auto& [name, entry] : coordinator_->core().state.catalog.all()) {
     if (client_.is_gone(name))
       judge_.violated("came-back", fmt::format("{} is there, and was told to be removed", name));
+    if (const auto saved = parse_checkpoint_name(name);
+        saved && judge_.saved_work().is_removed(*saved))
+      judge_.violated("came-back", fmt::format("{} is there, and was told to be removed", name));
     const Digest content = judge_.published(name, entry.dataset.version);
     if (content == 0 || judge_.is_made_anew(name, entry.dataset.digest.low)) continue;
     if (entry.dataset.digest != checksum(content))
@@ -107,9 +113,10 @@ void World::check_left_over() {
   for (size_t node = 0; node < nodes_.size(); ++node) {
     if (!nodes_[node]->up()) continue;
     for (const auto& [id, stored] : nodes_[node]->shelf())
-      if (client_.is_gone(id.name) && !catalog.find(id.name))
-        judge_.violated("left-over", fmt::format("n{} has version {} of {}, which was told to be "
-                                                 "removed",
+      if ((client_.is_gone(id.name) || parse_checkpoint_name(id.name)) && !catalog.told(id.name) &&
+          !nodes_[node]->came_back(id))
+        judge_.violated("left-over", fmt::format("n{} has version {} of {}, which is not there any "
+                                                 "more",
                                                  node + 1, id.version, id.name));
   }
 }
@@ -123,6 +130,8 @@ bool World::copies_are_enough() const {
       const auto* stored = find(node, {name, entry.dataset.version, entry.dataset.digest});
       kept += stored && stored->home && stored->slow;
     }
+    const auto saved = parse_checkpoint_name(name);
+    if (saved && keepers_of(*saved) == 0) continue;
     if (kept < entry.dataset.replicas && !judge_.is_lost(name)) return false;
   }
   return true;
@@ -159,6 +168,7 @@ void World::check_datasets() {
     if (!catalog.find(name))
       judge_.violated("lost-version", fmt::format("{} was added, and is in no catalog", name));
   for (const auto& [name, entry] : catalog.all()) {
+    if (parse_checkpoint_name(name)) continue;
     const uint64_t version = entry.dataset.version;
     const Stored* stored = nullptr;
     if (judge_.is_lost(name)) continue;

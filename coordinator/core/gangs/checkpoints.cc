@@ -40,11 +40,7 @@ const Task* speaker_of(const ClusterState& state, uint64_t id) {
   return ranks.empty() ? nullptr : state.tasks.find(ranks.front());
 }
 
-// Nodes tell of tries that were, and of the one that they run. After the restore of a backup there
-// may have been more.
-bool may_tell(const ClusterState& state, const Task& task, const CheckpointName& name,
-              const std::string& node) {
-  if (name.attempt != task.attempt) return name.attempt < task.attempt || state.adopting();
+bool runs_on(const ClusterState& state, const Task& task, const std::string& node) {
   if (!task.spec.is_gang()) return task.node.empty() || task.node == node;
   const auto& ranks = state.tasks.ranks_of(task.id);
   return ranks.empty() || std::any_of(ranks.begin(), ranks.end(), [&](uint64_t rank) {
@@ -52,8 +48,68 @@ bool may_tell(const ClusterState& state, const Task& task, const CheckpointName&
          });
 }
 
+// That is under way on some node.
+bool is_of_its_try(const Task& task, const CheckpointName& name) {
+  return name.attempt == task.attempt &&
+         (task.state == TaskState::kAssigned || task.state == TaskState::kRunning);
+}
+
+// Nodes tell of tries that were, and of the one that they run. After the restore of a backup there
+// may have been more.
+bool may_tell(const ClusterState& state, const Task& task, const CheckpointName& name,
+              const std::string& node) {
+  if (name.attempt > task.attempt) return state.adopting();
+  return !is_of_its_try(task, name) || runs_on(state, task, node);
+}
+
 bool is_safe(const Catalog::Entry& entry) {
   return nodes_that_keep(entry) >= entry.dataset.replicas;
+}
+
+bool can_be_had(const ClusterState& state, const Catalog::Entry& entry) {
+  return std::any_of(entry.replicas.begin(), entry.replicas.end(), [&](const auto& replica) {
+    const auto* node = state.registry.find(replica.first);
+    return node && node->can_be_asked() && (replica.second.in_fast || replica.second.in_slow);
+  });
+}
+
+// One that was there before a restart and has not told what it has, for a lease's time; empty:
+// none.
+std::string awaited_node(const ClusterState& state) {
+  if (state.clock.boot_ns() >= state.joined_by_ns) return {};
+  for (const auto& name : state.registry.slots().names())
+    if (const auto* node = state.registry.find(name); !node || node->life == NodeLife::kExpected)
+      return name;
+  return {};
+}
+
+// Of nodes that are away; empty: none of them has it.
+std::string may_be_back_with(const ClusterState& state, const Catalog::Entry& entry) {
+  for (const auto& [name, replica] : entry.replicas)
+    if (const auto* node = state.registry.find(name); node && node->life == NodeLife::kUp)
+      return name;
+  return awaited_node(state);
+}
+
+// After a restart all that were there are expected to join.
+uint32_t nodes_that_may_keep(const ClusterState& state) {
+  const uint32_t up = state.registry.summary().up_count();
+  if (state.clock.boot_ns() >= state.joined_by_ns) return up;
+  return std::max(up, static_cast<uint32_t>(state.registry.slots().names().size()));
+}
+
+Dataset dataset_of(const ClusterState& state, const CheckpointName& name, const std::string& node,
+                   const ReplicaState& replica) {
+  Dataset made{.name = to_string(name),
+               .bytes = replica.bytes,
+               .version = replica.version,
+               .home = node,
+               .origin = fmt::format("task {}, attempt {}, iteration {}", name.task, name.attempt,
+                                     name.iteration),
+               .request_id = {},
+               .digest = replica.digest};
+  made.replicas = std::clamp(nodes_that_may_keep(state), 1u, kCopies);
+  return made;
 }
 
 Figure in_ms(uint64_t ns) {
@@ -64,13 +120,20 @@ Figure in_ms(uint64_t ns) {
 
 std::string newest_checkpoint(const ClusterState& state, uint64_t task) {
   const auto names = names_of(state.catalog, task);
+  for (auto name = names.rbegin(); name != names.rend(); ++name)
+    if (can_be_had(state, *state.catalog.find(to_string(*name)))) return to_string(*name);
+  return {};
+}
+
+std::string awaited_checkpoint(const ClusterState& state, uint64_t task) {
+  if (state.saving.contains(task)) return "waiting until a checkpoint of it is written down";
+  const auto names = names_of(state.catalog, task);
   for (auto name = names.rbegin(); name != names.rend(); ++name) {
-    const auto& replicas = state.catalog.find(to_string(*name))->replicas;
-    const bool there = std::any_of(replicas.begin(), replicas.end(), [&](const auto& replica) {
-      const auto* node = state.registry.find(replica.first);
-      return node && node->can_be_asked() && (replica.second.in_fast || replica.second.in_slow);
-    });
-    if (there) return to_string(*name);
+    const auto& entry = *state.catalog.find(to_string(*name));
+    if (can_be_had(state, entry)) return {};
+    if (const auto node = may_be_back_with(state, entry); !node.empty())
+      return fmt::format("waiting for node '{}', which may be back with {} before its lease ends",
+                         node, to_string(*name));
   }
   return {};
 }
@@ -108,51 +171,64 @@ std::vector<CheckpointName> surplus_checkpoints(const std::vector<CheckpointName
 void Checkpoints::found(const std::string& node, const std::string& dataset,
                         const ReplicaState& replica) {
   const auto name = parse_checkpoint_name(dataset);
-  if (!name || !replica.in_slow || !replica.home || !replica.digest.known() ||
-      state_.catalog.find(dataset) || state_.catalog.is_being_removed(dataset) ||
+  if (!name) return;
+  const bool is_kept = replica.in_slow && replica.home && replica.digest.known();
+  // What could not be written down yet has gone.
+  if (!is_kept && left_.erase({node, dataset}) && publishing_.erase(dataset))
+    state_.saving.extract(name->task);
+  if (state_.catalog.find(dataset) || state_.catalog.is_being_removed(dataset) ||
       publishing_.contains(dataset))
     return;
+  auto* record = state_.registry.find(node);
+  const auto drop = [&] {
+    if (record && record->link) record->link->drop_dataset(dataset, UINT64_MAX);
+  };
+  // After a restore there may be jobs that nobody here knows of.
+  const bool is_known_job = name->task <= state_.last_task && !state_.adopting();
+  if (!is_kept) {
+    // What a try has read of one that has gone since.
+    const bool is_read = (replica.in_fast || replica.in_slow) && !replica.home;
+    if (is_read && is_known_job) drop();
+    return;
+  }
   const auto* task = state_.tasks.find(name->task);
-  if (task && !may_tell(state_, *task, *name, node)) return;
+  if (task && !may_tell(state_, *task, *name, node)) {
+    // A copy of one that went before it was made, or while its node was away: it may be needed.
+    const bool is_copy = is_of_its_try(*task, *name) && last_checkpoint(state_, task->id) > *name;
+    const bool is_needed = is_copy && !(last_safe_checkpoint(state_, task->id) > *name);
+    if (is_copy && !is_needed) drop();
+    if (!is_needed) return;
+  }
   if (task && !is_ended(task->state)) {
     state_.gangs.saved(*name, state_.clock.boot_ns());
-    Dataset made{.name = dataset,
-                 .bytes = replica.bytes,
-                 .version = replica.version,
-                 .home = node,
-                 .origin = fmt::format("task {}, attempt {}, iteration {}", name->task,
-                                       name->attempt, name->iteration),
-                 .request_id = {},
-                 .digest = replica.digest};
-    made.replicas = std::clamp(state_.registry.summary().up_count(), 1u, kCopies);
-    return publish(node, std::move(made), *name, replica);
+    return publish(node, dataset_of(state_, *name, node, replica), *name, replica);
   }
   // A power cut may undo the end of its job, which would begin from it.
   if (task) {
     left_[{node, dataset}] = replica;
     return;
   }
-  // Its job is over without it. After a restore there may be jobs that nobody here knows of.
-  auto* record = state_.registry.find(node);
-  if (name->task <= state_.last_task && !state_.adopting() && record && record->link)
-    record->link->drop_dataset(dataset, UINT64_MAX);
+  // Its job is over without it.
+  if (is_known_job) drop();
 }
 
 void Checkpoints::publish(const std::string& node, Dataset dataset, const CheckpointName& name,
                           const ReplicaState& replica) {
   publishing_.insert(dataset.name);
+  state_.saving.insert(name.task);
   state_.store.write(
       [dataset](Db& db) -> Status {
         if (auto put = records::put_dataset(db, dataset); !put) return put;
         return records::clear_owed_drops_of(db, dataset.name);
       },
       [this, node, dataset, name, replica](Status status) {
-        publishing_.erase(dataset.name);
         if (!status) {
-          // Its node tells of it again when it registers.
           spdlog::error("{}: {}", dataset.name, status.error().message);
+          left_[{node, dataset.name}] = replica;
           return;
         }
+        publishing_.erase(dataset.name);
+        state_.saving.extract(name.task);
         auto& entry = state_.catalog.put(dataset);
         const auto* record = state_.registry.find(node);
         // What the node told since is newer, as that it has the bytes in memory by now.
@@ -222,8 +298,13 @@ void Checkpoints::tick() {
   const int64_t now_ns = state_.clock.boot_ns();
   if (now_ns < next_look_ns_) return;
   next_look_ns_ = now_ns + kLookNs;
-  for (const auto& [where, replica] : std::exchange(left_, {}))
-    found(where.first, where.second, replica);
+  for (const auto& [where, replica] : std::exchange(left_, {})) {
+    const auto& [node, dataset] = where;
+    if (publishing_.erase(dataset)) state_.saving.extract(parse_checkpoint_name(dataset)->task);
+    // One that is away tells of it again when it joins.
+    const auto* record = state_.registry.find(node);
+    if (record && record->can_be_asked()) found(node, dataset, replica);
+  }
   std::map<uint64_t, std::vector<CheckpointName>> by_task;
   const auto& all = state_.catalog.all();
   for (auto at = all.lower_bound(std::string(kCheckpointPrefix));
@@ -255,6 +336,8 @@ void Checkpoints::look_at(uint64_t task, const std::vector<CheckpointName>& name
         tell(task, CheckpointSafe{name.iteration,
                                   nodes_that_keep(*state_.catalog.find(to_string(name)))});
   }
+  // Which are safe is not known yet.
+  if (!awaited_node(state_).empty()) return;
   const size_t most = goes_on ? state_.settings.checkpoints : 1;
   for (const auto& name : surplus_checkpoints(names, safe, most)) {
     const auto dataset = to_string(name);

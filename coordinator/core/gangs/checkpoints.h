@@ -80,8 +80,8 @@ class Checkpoints {
 
   ClusterState& state_;
   DatasetAdmin& datasets_;
-  std::set<std::string> publishing_;
-  // Told of while the end of their jobs was not on disk.
+  std::set<std::string> publishing_;  // see also ClusterState::saving
+  // Told of while the end of their jobs was not on disk, or not written down as the disk failed.
   std::map<std::pair<std::string, std::string>, ReplicaState> left_;  // by node and name
   std::map<uint64_t, Job> jobs_;                                      // by task
   int64_t next_look_ns_ = 0;
@@ -90,6 +90,9 @@ class Checkpoints {
 // The newest that a try of the task could begin from now: some node that can be asked holds it.
 // Empty: none.
 std::string newest_checkpoint(const ClusterState& state, uint64_t task);
+// Why a try of the task is not to begin yet: a newer one than it could begin from now is on its way
+// to the disk, or with a node that may be back before its lease ends. Empty: it may begin.
+std::string awaited_checkpoint(const ClusterState& state, uint64_t task);
 // The newest that has been found, and the newest that is on as many nodes as are to keep it.
 std::optional<CheckpointName> last_checkpoint(const ClusterState& state, uint64_t task);
 std::optional<CheckpointName> last_safe_checkpoint(const ClusterState& state, uint64_t task);

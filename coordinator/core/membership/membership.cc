@@ -236,6 +236,7 @@ void Membership::replica_changed(const std::string& node, const std::string& dat
   if (replica.in_fast || replica.in_slow)
     lifecycle_.found(node, {dataset, replica.version, replica.bytes, replica.digest});
   const bool of_no_use = state_.catalog.apply(node, dataset, replica);
+  on_replica(node, dataset, replica);
   auto* record = state_.registry.find(node);
   auto* entry = state_.catalog.find(dataset);
   if (record && replica.damaged && is_dataset_name(dataset))

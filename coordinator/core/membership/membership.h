@@ -2,6 +2,7 @@
 // Event loop thread only.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -41,6 +42,10 @@ class Membership {
   static void told(NodeRecord& node, size_t events);
   void replica_changed(const std::string& node, const std::string& dataset,
                        const ReplicaState& replica);
+  // A node holds it, or does no more. Of one that joins before its tasks are looked at, which may
+  // begin anew from what it has.
+  std::function<void(const std::string& node, const std::string& dataset, const ReplicaState&)>
+      on_replica = [](const auto&, const auto&, const auto&) {};
   // Gives up the nodes whose lease has passed, and ends pauses.
   void expire();
 

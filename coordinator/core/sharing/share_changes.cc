@@ -138,13 +138,12 @@ void ShareKeeper::preempt(uint64_t id, uint64_t for_task, const std::string& rea
   spdlog::info("task {} is to give up its share: {}", id, reason);
   found->second.preemption = Preemption{.since_ns = state_.clock.boot_ns(),
                                         .checkpoint = newest_checkpoint(state_, id),
-                                        .reason = "preempted: " + reason,
+                                        .reason = reason,
                                         .for_task = for_task};
   if (task->share) ++task->share->preemptions;
   lifecycle_.writes().note(id);
   lifecycle_.writes().write_noted();
   ++preemptions_;
-  checkpoints_.ask(id, reason);
   end_if_saved(id, found->second);
 }
 
@@ -186,16 +185,22 @@ void ShareKeeper::end_if_saved(uint64_t id, Holder& holder) {
   if (!task || !node || !node->link) return;
   // What was said over an earlier connection may never have come.
   if (preemption->told.lock() == node->link) return;
-  const int64_t waited_ns = state_.clock.boot_ns() - preemption->since_ns;
   const bool has_saved = is_newer(newest_checkpoint(state_, id), preemption->checkpoint);
-  const bool may_save = task->state == TaskState::kRunning && takes_checkpoints(id, holder) &&
-                        !has_saved && waited_ns < state_.settings.preemption_grace_ms * 1'000'000;
-  if (may_save) return;
+  const bool may_save =
+      task->state == TaskState::kRunning && takes_checkpoints(id, holder) && !has_saved;
+  // It may have heard of nothing.
+  if (may_save && preemption->asked.lock() != node->link) {
+    checkpoints_.ask(id, preemption->reason);
+    preemption->asked = node->link;
+    preemption->since_ns = state_.clock.boot_ns();
+  }
+  const int64_t waited_ns = state_.clock.boot_ns() - preemption->since_ns;
+  if (may_save && waited_ns < state_.settings.preemption_grace_ms * 1'000'000) return;
   // Its start may be on its way to the disk still, and its node does not know it then: it is told
   // again until it runs.
   if (task->state == TaskState::kRunning) preemption->told = node->link;
   preemption->ordered = true;
-  node->link->cancel(holder.attempt, preemption->reason);
+  node->link->cancel(holder.attempt, "preempted: " + preemption->reason);
 }
 
 }  // namespace tierpilot

@@ -83,9 +83,10 @@ class ShareKeeper {
     int64_t since_ns = 0;
     std::string checkpoint;  // the newest one then
     std::string reason;
-    uint64_t for_task = 0;         // 0: for those that stay on its unit
-    bool ordered = false;          // its end, at least once
-    std::weak_ptr<NodeLink> told;  // over which it was told to end while it ran
+    uint64_t for_task = 0;          // 0: for those that stay on its unit
+    bool ordered = false;           // its end, at least once
+    std::weak_ptr<NodeLink> asked;  // over which it was asked for a checkpoint
+    std::weak_ptr<NodeLink> told;   // over which it was told to end while it ran
   };
   struct Ordered {
     uint32_t milli = 0;

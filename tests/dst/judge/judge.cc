@@ -9,10 +9,13 @@ namespace tierpilot::dst {
 
 const std::vector<std::string>& invariant_names() {
   static const std::vector<std::string> names{
-      "lost-submit", "overlap",    "half-gang", "lost-version",  "few-copies", "lone-write",
-      "two-values",  "lost-write", "came-back", "node-fault",    "skew",       "stuck",
-      "unbounded",   "crash",      "ran-again", "undone-end",    "lost-fault", "fault-twice",
-      "too-soon",    "stale-read", "left-over", "undone-promise"};
+      "lost-submit",     "overlap",        "half-gang",      "lost-version",
+      "few-copies",      "lone-write",     "two-values",     "lost-write",
+      "came-back",       "node-fault",     "skew",           "stuck",
+      "unbounded",       "crash",          "ran-again",      "undone-end",
+      "lost-fault",      "fault-twice",    "too-soon",       "stale-read",
+      "left-over",       "undone-promise", "old-checkpoint", "wrong-checkpoint",
+      "lost-checkpoint", "short-grace"};
   return names;
 }
 
@@ -21,6 +24,9 @@ int64_t runs_ms(const std::vector<std::string>& argv) {
 }
 int exits_with(const std::vector<std::string>& argv) {
   return std::stoi(argv.at(2));
+}
+int64_t saves_every_ms(const std::vector<std::string>& argv) {
+  return argv.size() < 4 ? 0 : std::stoll(argv[3]);
 }
 
 void Judge::violated(const std::string& invariant, std::string what) {
@@ -43,6 +49,7 @@ Digest Judge::published(const std::string& dataset, uint64_t version) const {
 }
 
 void Judge::read(const Run& run, const std::string& dataset, uint64_t version, Digest content) {
+  if (const auto name = parse_checkpoint_name(dataset)) return saved_work_.given(*name, content);
   // Nobody hears of it any more, and the dataset is another one by now.
   const bool over = has_ended(run.task) || has_ended(processes_.gang_of(run.task));
   if (over && removed_.contains(dataset)) return;

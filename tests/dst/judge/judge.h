@@ -12,15 +12,18 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "coordinator/model.h"
 #include "tests/dst/judge/contents.h"
 #include "tests/dst/judge/processes.h"
+#include "tests/dst/judge/saved_work.h"
 
 namespace tierpilot::dst {
 
 // lost-submit, overlap, half-gang, lost-version, few-copies, lone-write, two-values, lost-write,
 // came-back, node-fault, skew, stuck, unbounded, crash, ran-again, undone-end, lost-fault,
-// fault-twice, too-soon, stale-read, left-over.
+// fault-twice, too-soon, stale-read, left-over, undone-promise, old-checkpoint, wrong-checkpoint,
+// lost-checkpoint, short-grace.
 const std::vector<std::string>& invariant_names();
 
 struct Violation {
@@ -45,6 +48,8 @@ class Judge {
   const std::optional<Violation>& verdict() const { return verdict_; }
 
   Processes& processes() { return processes_; }
+  SavedWork& saved_work() { return saved_work_; }
+  const SavedWork& saved_work() const { return saved_work_; }
 
   Contents& contents() { return contents_; }
   // A node has made it this version of the dataset, and will tell so.
@@ -94,6 +99,9 @@ class Judge {
   // before they were submitted.
   void acknowledged(const SubmitReceipt& receipt, const std::vector<TaskSpec>& specs,
                     const std::map<std::string, Seen>& before = {});
+  void refused(const std::string& request, const Error& why) const {
+    tell("request '{}' is refused: {}", request, why.message);
+  }
   void cancel_asked(uint64_t task) { cancelled_.insert(task); }
   // Users are told so. What was decided of a promise on trial stays.
   void told(const Task& task);
@@ -122,6 +130,12 @@ class Judge {
                        [this](const std::string& what) {
                          if (on_tell) on_tell(what);
                        }};
+  SavedWork saved_work_{[this](const std::string& invariant, std::string what) {
+                          violated(invariant, std::move(what));
+                        },
+                        [this](const std::string& what) {
+                          if (on_tell) on_tell(what);
+                        }};
   Contents contents_;
   struct Commit {
     uint64_t version = 0;
@@ -148,5 +162,8 @@ class Judge {
 // Of a task's command: how long it runs, and its exit code.
 int64_t runs_ms(const std::vector<std::string>& argv);
 int exits_with(const std::vector<std::string>& argv);
+// How often it saves a checkpoint; 0: it saves none.
+int64_t saves_every_ms(const std::vector<std::string>& argv);
+inline constexpr int64_t kIterationMs = 40;
 
 }  // namespace tierpilot::dst

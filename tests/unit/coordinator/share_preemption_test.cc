@@ -82,6 +82,29 @@ TEST_F(ShareKeeperTest, WhoTakesCheckpointsHasItsGraceForTheFirst) {
   EXPECT_EQ(node_->cancelled.size(), 1u);
 }
 
+// What it was asked over the last connection it may never have heard.
+TEST_F(ShareKeeperTest, WhoseNodeIsBackIsAskedForACheckpointAgainAndHasItsGraceFromThen) {
+  keeper_.reset();
+  make_keeper("share-published");
+  const auto best_effort = accept(shared("b", 800));
+  pump();
+  say_takes_checkpoints(best_effort);
+  accept(ShareKeeperTest::sensitive("a", 700));
+  pump();
+  const auto grace_s = static_cast<int>(settings_.preemption_grace_ms / 1000);
+  pass(grace_s - 2);
+  const auto again = join_sharing("n1", 1, {{best_effort, 1}});
+  pass(4);
+  EXPECT_TRUE(again->cancelled.empty());
+  EXPECT_EQ(std::ranges::count_if(again->told,
+                                  [](const auto& told) {
+                                    return std::holds_alternative<CheckpointNow>(told.second);
+                                  }),
+            1);
+  pass(grace_s);
+  EXPECT_EQ(again->cancelled.size(), 1u);
+}
+
 TEST_F(ShareKeeperTest, AfterARestartNobodyIsEndedBeforeItsNodeHasToldWhetherItSaves) {
   const auto id = accept(shared("a", 800));
   pump();

@@ -1,11 +1,8 @@
-// Checkpoints of gangs: which count, which are kept, which one the next try begins from, and what
-// the job is told.
-#include "coordinator/core/gangs/checkpoints.h"
-
+// Checkpoints of gangs: which count, which are kept, and what the job is told.
 #include <gmock/gmock.h>
 
 #include "coordinator/store/records.h"
-#include "core_fixture.h"
+#include "tests/unit/coordinator/gangs/checkpoints_fixture.h"
 
 namespace tierpilot::testing {
 namespace {
@@ -28,76 +25,6 @@ TEST(SurplusCheckpoints, LeaveTheNewestSafeTheNextAndTheNewest) {
   EXPECT_THAT(iterations(surplus_checkpoints(all, {{7, 1, 3}}, 1)), ElementsAre(1, 2, 4, 5));
   EXPECT_THAT(surplus_checkpoints({}, {}, 3), IsEmpty());
 }
-
-// A gang of two ranks that runs on `n` and `m`.
-class CheckpointsTest : public CoreTest {
- protected:
-  void run_gang() {
-    n = join("n");
-    m = join("m");
-    auto gang = spec("train");
-    gang.gang.ranks = 2;
-    gang.gang.max_restarts = 5;
-    id = submit({gang})->first_task;
-    place();
-  }
-  void place() {
-    GangPlan plan;
-    plan.ranks = {{"n", 0, 1, 0, {0}, {}}, {"m", 0, 1, 1, {0}, {}}};
-    gangs_->place(*state_->tasks.find(id), plan);
-    flush();
-    for (const uint64_t rank : state_->tasks.ranks_of(id)) {
-      const auto& task = *state_->tasks.find(rank);
-      lifecycle_->started(task.node, {rank, task.attempt}, 1000, {0});
-    }
-    flush();
-  }
-  Checkpoints& checkpoints() {
-    if (!checkpoints_) checkpoints_ = std::make_unique<Checkpoints>(*state_, *datasets_);
-    return *checkpoints_;
-  }
-  CheckpointName name(uint64_t iteration) { return {id, 1, iteration}; }
-  std::string dataset(uint64_t iteration) { return to_string(name(iteration)); }
-  static ReplicaState replica(bool there = true) {
-    return {1, 4096, false, there, there, {0, 9}, false};
-  }
-  // As its node reports it.
-  void taken(const std::string& node, uint64_t iteration) {
-    tells(node, iteration, true);
-    checkpoints().found(node, dataset(iteration), replica());
-    flush();
-  }
-  void tells(const std::string& node, uint64_t iteration, bool has) {
-    membership_->replica_changed(node, dataset(iteration), replica(has));
-  }
-  void tick() {
-    clock_.advance_ns(1'000'000'001);
-    checkpoints().tick();
-    flush();
-  }
-  std::vector<uint64_t> kept() {
-    std::vector<uint64_t> iterations;
-    for (const auto& shown : checkpoints().of(id)) iterations.push_back(shown.name.iteration);
-    return iterations;
-  }
-  template <class Advice>
-  std::vector<Advice> told() {
-    std::vector<Advice> all;
-    for (const auto& [attempt, advice] : n->told)
-      if (const auto* one = std::get_if<Advice>(&advice)) all.push_back(*one);
-    return all;
-  }
-  AttemptId rank(uint32_t number) { return {state_->tasks.ranks_of(id)[number], 1}; }
-  void end_gang() {
-    for (uint32_t number : {0, 1})
-      EXPECT_TRUE(exit(number == 0 ? "n" : "m", rank(number), success()));
-    flush();
-  }
-
-  uint64_t id = 0;
-  std::shared_ptr<FakeNode> n, m;
-  std::unique_ptr<Checkpoints> checkpoints_;
-};
 
 TEST_F(CheckpointsTest, OneCountsOnceASecondNodeKeepsItToo) {
   run_gang();
@@ -154,57 +81,15 @@ TEST_F(CheckpointsTest, NoMoreAreKeptThanSaid) {
   EXPECT_FALSE(n->dropped.empty());
 }
 
-TEST_F(CheckpointsTest, ATryBeginsFromTheNewestThatCanBeHad) {
+// It would count as safe with one copy.
+TEST_F(CheckpointsTest, AfterARestartOneIsToBeOnASecondNodeAlsoWhereOnlyOneHasJoined) {
   run_gang();
-  EXPECT_EQ(newest_checkpoint(*state_, id), "");
-  taken("n", 10);
-  tells("m", 10, true);
-  taken("n", 20);
-  EXPECT_EQ(newest_checkpoint(*state_, id), dataset(20));
-  // Its node is lost before the copy was made.
-  clock_.advance_ns(3600'000'000'000);
-  membership_->expire();
-  m = join("m", 8);
-  tells("m", 10, true);
-  EXPECT_EQ(newest_checkpoint(*state_, id), dataset(10));
-}
-
-TEST_F(CheckpointsTest, AllRanksOfATryBeginFromTheSame) {
-  run_gang();
-  taken("n", 10);
-  tells("m", 10, true);
-  ASSERT_TRUE(exit("n", rank(0), failure(1)));
-  ASSERT_TRUE(exit("m", rank(1), failure(1)));
-  ASSERT_EQ(state_->tasks.find(id)->state, TaskState::kQueued);
-  n->assignments.clear();
-  m->assignments.clear();
-  place();
-  for (const auto* node : {n.get(), m.get()}) {
-    ASSERT_EQ(node->assignments.size(), 1u);
-    const auto& needs = node->assignments[0].datasets;
-    ASSERT_EQ(needs.size(), 1u);
-    EXPECT_EQ(needs[0].dataset, dataset(10));
-    EXPECT_TRUE(needs[0].is_checkpoint);
-    EXPECT_EQ(needs[0].digest, (ContentDigest{0, 9}));
-    EXPECT_FALSE(needs[0].sources.empty());
-  }
-}
-
-TEST_F(CheckpointsTest, TheyOutliveTheCoordinator) {
-  run_gang();
-  taken("n", 10);
   checkpoints_.reset();
   restart();
   n = join("n", 7, {rank(0)});
-  tells("n", 10, true);
-  EXPECT_EQ(newest_checkpoint(*state_, id), dataset(10));
-}
-
-TEST_F(CheckpointsTest, OneThatTheCoordinatorNeverHeardOfIsTakenUpWhenItsNodeJoins) {
-  run_gang();
-  checkpoints().found("n", dataset(10), replica());
-  flush();
-  EXPECT_THAT(kept(), ElementsAre(10));
+  taken("n", 10);
+  ASSERT_EQ(checkpoints().of(id).size(), 1u);
+  EXPECT_EQ(checkpoints().of(id)[0].wanted, 2u);
 }
 
 TEST_F(CheckpointsTest, OfAJobThatHasEndedTheLastStaysAndItsUserMayRemoveIt) {
@@ -295,6 +180,66 @@ TEST_F(CheckpointsTest, OnlyItsOwnNodesTellOfTheOneThatRuns) {
   checkpoints().found("m", dataset(10), replica());
   flush();
   EXPECT_NE(state_->catalog.find(dataset(10)), nullptr);
+}
+
+// It was asked to copy one that has become surplus since, and nobody else will tell it to drop
+// that.
+TEST_F(CheckpointsTest, ACopyThatIsMadeTooLateGoesUnlessNothingNewerIsSafe) {
+  run_gang();
+  const auto second = join("second");
+  for (uint64_t i = 1; i <= 6; ++i) taken("n", i);
+  tick();
+  ASSERT_THAT(kept(), ElementsAre(6, 5, 1));
+  checkpoints().found("second", dataset(3), replica());
+  flush();
+  EXPECT_THAT(kept(), ElementsAre(6, 5, 3, 1)) << "its own node may be lost before it has copied";
+  tells("m", 5, true);
+  second->dropped.clear();
+  checkpoints().found("second", dataset(2), replica());
+  flush();
+  EXPECT_THAT(second->dropped, ElementsAre(std::pair(dataset(2), UINT64_MAX)));
+  EXPECT_EQ(state_->catalog.find(dataset(2)), nullptr);
+}
+
+// The one that a node which has not joined yet has too would seem to be on one node only.
+TEST_F(CheckpointsTest, AfterARestartNoneIsSurplusBeforeAllNodesHaveTold) {
+  run_gang();
+  for (uint64_t i = 1; i <= 5; ++i) {
+    taken("n", i);
+    if (i == 2) tells("m", i, true);
+  }
+  checkpoints_.reset();
+  restart();
+  n = join("n", 7, {rank(0)});
+  for (uint64_t i = 1; i <= 5; ++i) tells("n", i, true);
+  tick();
+  EXPECT_THAT(kept(), ElementsAre(5, 4, 3, 2, 1));
+  m = join("m", 7, {rank(1)});
+  tells("m", 2, true);
+  tick();
+  EXPECT_THAT(kept(), ElementsAre(5, 3, 2));
+}
+
+// Its node was away when the others were told.
+TEST_F(CheckpointsTest, WhatATryHasReadOfOneThatIsGoneGoes) {
+  run_gang();
+  taken("n", 10);
+  ReplicaState read{1, 4096, true, false, false, {0, 9}, false};
+  checkpoints().found("m", dataset(10), read);
+  EXPECT_THAT(m->dropped, IsEmpty());
+  checkpoints().found("m", dataset(5), read);
+  EXPECT_THAT(m->dropped, ElementsAre(std::pair(dataset(5), UINT64_MAX)));
+}
+
+// What the disk would not take back of a later try's placement.
+TEST_F(CheckpointsTest, OfATaskThatWaitsAnyNodeTells) {
+  run_gang();
+  ASSERT_TRUE(exit("n", rank(0), failure(1)));
+  ASSERT_TRUE(exit("m", rank(1), failure(1)));
+  for (const uint64_t rank : state_->tasks.ranks_of(id)) state_->tasks.find(rank)->node = "other";
+  checkpoints().found("n", dataset(10), replica());
+  flush();
+  EXPECT_THAT(kept(), ElementsAre(10));
 }
 
 TEST_F(CheckpointsTest, NobodyElseMakesADatasetOfSuchAName) {
