@@ -339,7 +339,11 @@ void Checkpoints::look_at(uint64_t task, const std::vector<CheckpointName>& name
   // Which are safe is not known yet.
   if (!awaited_node(state_).empty()) return;
   const size_t most = goes_on ? state_.settings.checkpoints : 1;
-  for (const auto& name : surplus_checkpoints(names, safe, most)) {
+  auto surplus = surplus_checkpoints(names, safe, most);
+  // Its job was told that it outlives a node, also where one of those that keep it is away by now.
+  if (const auto job = jobs_.find(task); job != jobs_.end() && !job->second.told.empty())
+    std::erase(surplus, *job->second.told.rbegin());
+  for (const auto& name : surplus) {
     const auto dataset = to_string(name);
     state_.catalog.find(dataset)->users.erase(task);
     if (const auto job = jobs_.find(task); job != jobs_.end()) {

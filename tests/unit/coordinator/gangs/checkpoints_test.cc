@@ -201,6 +201,24 @@ TEST_F(CheckpointsTest, ACopyThatIsMadeTooLateGoesUnlessNothingNewerIsSafe) {
   EXPECT_EQ(state_->catalog.find(dataset(2)), nullptr);
 }
 
+TEST_F(CheckpointsTest, OneThatAJobWasToldIsSafeStaysUntilALaterOneIsThoughANodeOfItsIsLost) {
+  run_gang();
+  const auto third = join("third");
+  taken("n", 1);
+  taken("n", 2);
+  tells("third", 2, true);
+  tick();
+  ASSERT_EQ(told<CheckpointSafe>().size(), 1u);
+  lifecycle_->give_up(*state_->registry.find("third"), "its lease has ended");
+  for (uint64_t i = 3; i <= 6; ++i) taken("n", i);
+  tick();
+  EXPECT_THAT(kept(), ElementsAre(6, 5, 2, 1));
+  tells("m", 6, true);
+  taken("n", 7);
+  tick();
+  EXPECT_THAT(kept(), ElementsAre(7, 6, 5));
+}
+
 // The one that a node which has not joined yet has too would seem to be on one node only.
 TEST_F(CheckpointsTest, AfterARestartNoneIsSurplusBeforeAllNodesHaveTold) {
   run_gang();
