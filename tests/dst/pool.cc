@@ -204,6 +204,8 @@ void Pool::set_home(const DatasetId& id, bool home) {
   const auto found = shelf_.find(id);
   if (found == shelf_.end()) return;
   auto& stored = found->second;
+  // It is to be dropped once nobody uses it.
+  if (home && doomed_.contains(id)) return;
   if (home && !stored.slow && at_.disk_fails()) return;
   stored.home = home;
   if (home && !stored.slow) stored.slow = true, stored.rotten = false;
@@ -222,7 +224,7 @@ void Pool::keep(const ServeItem& item, std::function<void(Status)> done) {
     }
     set_home(id, true);
     const auto kept = shelf_.find(id);
-    done(kept != shelf_.end() && kept->second.slow ? Status() : disk_error(describe(id)));
+    done(kept != shelf_.end() && kept->second.home ? Status() : disk_error(describe(id)));
   });
 }
 

@@ -87,8 +87,9 @@ void World::check_saved() {
     std::string later;
     for (const auto& name : names)
       if (*newest < name)
-        later += fmt::format(", {} is on {}{}", to_string(name), keepers_of(name),
-                             catalog.told(to_string(name)) ? "" : " and not known");
+        if (const auto* entry = catalog.told(to_string(name)))
+          later += fmt::format(", {} is on {} of {}", to_string(name), keepers_of(name),
+                               entry->dataset.replicas);
     judge_.violated("lost-checkpoint", fmt::format("{} was told to be safe, and no node has it{}",
                                                    to_string(*newest), later));
   }
