@@ -1,9 +1,13 @@
 #include "daemon/agent/metrics/exposed.h"
 
+#include <regex.h>
+
 #include <algorithm>
 #include <array>
-#include <regex>
+#include <span>
+#include <stdexcept>
 #include <string_view>
+#include <vector>
 
 namespace tierpilot::agent {
 namespace {
@@ -35,27 +39,52 @@ constexpr std::array kUnits{
     Unit{"_share", "_ratio", 1},
 };
 
+// POSIX's: std::regex takes the compiler seven seconds.
+class Pattern {
+ public:
+  explicit Pattern(const char* extended) {
+    if (regcomp(&compiled_, extended, REG_EXTENDED) != 0)
+      throw std::logic_error(std::string("not a regular expression: ") + extended);
+  }
+  ~Pattern() { regfree(&compiled_); }
+  Pattern(const Pattern&) = delete;
+  Pattern& operator=(const Pattern&) = delete;
+
+  // The groups of the whole text; none where it does not match.
+  std::vector<std::string> groups(const std::string& text) const {
+    std::vector<regmatch_t> found(compiled_.re_nsub + 1);
+    if (regexec(&compiled_, text.c_str(), found.size(), found.data(), 0) != 0) return {};
+    std::vector<std::string> groups;
+    for (const auto& at : std::span(found).subspan(1))
+      groups.push_back(
+          text.substr(static_cast<size_t>(at.rm_so), static_cast<size_t>(at.rm_eo - at.rm_so)));
+    return groups;
+  }
+
+ private:
+  regex_t compiled_;
+};
+
 // Takes what varies out of the name and into labels.
 std::string take_labels(const std::string& figure, Exposition::Labels& labels) {
-  static const std::regex pair(R"(migrate_(node\d+|other)_to_(node\d+|other)_(\w+))");
-  static const std::regex of_node(R"((numa_hint|fault)_node(\d+)_(\w+))");
-  static const std::regex reason(R"(migrate_([\w#]+)_pages)");
-  static const std::regex tracker(R"(placement_tracker_(?!cpu_s$)([\w-]+))");
-  std::smatch found;
-  if (std::regex_match(figure, found, pair)) {
-    labels = {{"from", found[1]}, {"to", found[2]}};
-    return "migrate_pair_" + found[3].str();
+  static const Pattern pair("^migrate_(node[0-9]+|other)_to_(node[0-9]+|other)_([[:alnum:]_]+)$");
+  static const Pattern of_node("^(numa_hint|fault)_node([0-9]+)_([[:alnum:]_]+)$");
+  static const Pattern reason("^migrate_([[:alnum:]_#]+)_pages$");
+  static const Pattern tracker("^placement_tracker_([[:alnum:]_-]+)$");
+  if (const auto found = pair.groups(figure); !found.empty()) {
+    labels = {{"from", found[0]}, {"to", found[1]}};
+    return "migrate_pair_" + found[2];
   }
-  if (std::regex_match(figure, found, of_node)) {
-    labels = {{"numa_node", found[2]}};
-    return found[1].str() + "_node_" + found[3].str();
+  if (const auto found = of_node.groups(figure); !found.empty()) {
+    labels = {{"numa_node", found[1]}};
+    return found[0] + "_node_" + found[2];
   }
-  if (std::regex_match(figure, found, reason) && found[1] != "failed") {
-    labels = {{"reason", found[1]}};
+  if (const auto found = reason.groups(figure); !found.empty() && found[0] != "failed") {
+    labels = {{"reason", found[0]}};
     return "migrate_reason_pages";
   }
-  if (std::regex_match(figure, found, tracker)) {
-    labels = {{"tracker", found[1]}};
+  if (const auto found = tracker.groups(figure); !found.empty() && found[0] != "cpu_s") {
+    labels = {{"tracker", found[0]}};
     return "placement_tracker_is";
   }
   return figure;

@@ -6,12 +6,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <memory>
-#include <regex>
 #include <span>
+#include <string_view>
 
 #include "base/unique_fd.h"
 
@@ -126,16 +127,21 @@ Result<MapDump> dump_map(uint32_t id, size_t limit) {
 }
 
 std::string shorten_zeros(const std::string& text) {
-  // "0," but not the end of "10,".
-  static const std::regex run(R"((^|[^0-9])((?:0,){4,}))");
+  constexpr std::string_view kZero = "0,";
   std::string result;
-  auto rest = text.begin();
-  for (std::sregex_iterator match(text.begin(), text.end(), run), end; match != end; ++match) {
-    result.append(rest, (*match)[2].first);
-    result += fmt::format("0 x{},", match->length(2) / 2);
-    rest = (*match)[2].second;
+  for (size_t at = 0; at < text.size();) {
+    size_t zeros = 0;
+    // But not the end of "10,".
+    if (at == 0 || !std::isdigit(static_cast<unsigned char>(text[at - 1])))
+      while (text.compare(at + zeros * kZero.size(), kZero.size(), kZero) == 0) ++zeros;
+    if (zeros >= 4) {
+      result += fmt::format("0 x{},", zeros);
+      at += zeros * kZero.size();
+    } else {
+      result += text[at++];
+    }
   }
-  return result.append(rest, text.end());
+  return result;
 }
 
 std::string hex_text(const std::vector<uint8_t>& bytes) {

@@ -92,7 +92,7 @@ TEST_F(ShareTest, PartsOfAUnitAreHeld) {
   const auto none_left = accepted({"--share", "300", "--name", "third"}, 5);
   ASSERT_TRUE(eventually([&] { return runs(small) && runs(large); })) << cluster_->logs();
   EXPECT_EQ(shown(none_left)["state"], "queued");
-  std::this_thread::sleep_for(std::chrono::seconds(10));
+  std::this_thread::sleep_for(std::chrono::seconds(6));
   open_gate();
   const auto one = ended(small), other = ended(large);
   const auto part = [](const Json& task) {
@@ -218,7 +218,7 @@ TEST_F(ShareTest, WhatNeighboursTakeIsLearnedFromPaces) {
 TEST_F(ShareTest, WhoGivesWayGoesOnFromItsCheckpoint) {
   start("share-published");
   if (!cluster_) return;
-  const auto best_effort = accepted({"--share", "800", "--name", "any"}, 700);
+  const auto best_effort = accepted({"--share", "800", "--name", "any"}, 400);
   ASSERT_TRUE(eventually([&] {
     const auto task = shown(best_effort);
     return !task["checkpoints"].empty();
@@ -237,7 +237,7 @@ TEST_F(ShareTest, WhoOnlySavesWhenAskedLosesNothing) {
   start("share-published");
   if (!cluster_) return;
   const auto best_effort =
-      accepted({"--share", "800", "--env", "SAVE_EVERY=0", "--name", "any"}, 700);
+      accepted({"--share", "800", "--env", "SAVE_EVERY=0", "--name", "any"}, 400);
   ASSERT_TRUE(eventually([&] {
     const auto task = shown(best_effort);
     return !task["progress"].empty() && task["progress"].back()["iteration"] > 100;

@@ -5,6 +5,7 @@
 #include "policies/swap/machine/step_run.h"
 #include "policies/swap/planned_eviction.h"
 #include "policies/swap/policies.h"
+#include "tests/support/long_form.h"
 #include "tests/unit/swap/chain.h"
 #include "tests/unit/swap/logs.h"
 #include "tests/unit/swap/skipping.h"
@@ -83,7 +84,7 @@ TEST(Planner, IsNotWorseThanAnyRival) {
 }
 
 TEST(Planner, IsNotWorseThanAQuickOne) {
-  for (const uint64_t seed : {1, 2, 3, 4, 5, 6})
+  for (uint64_t seed = 1; seed <= test::few_or(1, 6); ++seed)
     for (const bool viewed : {false, true})
       for (const double ratio : {0.6, 0.45, 0.3})
         for (const double gb_per_s : {0.0, 6.0}) {
@@ -148,7 +149,7 @@ TEST(Planner, ASlowLinkStillSavesSomeRecomputing) {
 }
 
 TEST(Planner, ALinkNeverMakesItSlower) {
-  for (const uint64_t seed : {41, 42, 43, 44}) {
+  for (uint64_t seed = 41; seed < 41 + test::few_or(1, 4); ++seed) {
     const auto graph = skipping(40, 2, seed);
     for (const double ratio : {0.7, 0.5, 0.4}) {
       const auto alone = outcome_of(graph, "swap", ratio);

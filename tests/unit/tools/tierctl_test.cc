@@ -1,9 +1,9 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <regex>
 
 #include "tests/unit/tools/fake_cluster.h"
 #include "tests/unit/tools/ran_tierctl.h"
@@ -158,9 +158,9 @@ TEST_F(Tierctl, WhatATaskMeasuresIsShownInItsUnits) {
   at({"task", "watch", "1"});
   const auto watched = testing::internal::GetCapturedStdout();
   for (const auto& text : {shown, watched}) {
-    EXPECT_TRUE(std::regex_search(text, std::regex("accuracy +0.915"))) << text;
-    EXPECT_TRUE(std::regex_search(text, std::regex("swap_bytes_out +1.5 GiB"))) << text;
-    EXPECT_TRUE(std::regex_search(text, std::regex("swap_last_stall_ns +12 ms"))) << text;
+    EXPECT_THAT(text, testing::ContainsRegex("accuracy +0.915"));
+    EXPECT_THAT(text, testing::ContainsRegex("swap_bytes_out +1.5 GiB"));
+    EXPECT_THAT(text, testing::ContainsRegex("swap_last_stall_ns +12 ms"));
     EXPECT_EQ(text.find('\x1b'), text.npos) << text;
   }
   const auto measures = at({"task", "show", "1", "-j"}).value()["task"]["progress"][0]["measures"];

@@ -6,7 +6,7 @@
 #include <boost/property_tree/ptree.hpp>
 #include <boost/property_tree/xml_parser.hpp>
 #include <cmath>
-#include <regex>
+#include <cstdio>
 #include <sstream>
 
 namespace tierpilot::sim::plot {
@@ -29,9 +29,10 @@ void expect_xml(const std::string& svg) {
 // Every coordinate of every path.
 std::vector<Point> drawn(const std::string& svg) {
   std::vector<Point> points;
-  const std::regex pair(R"([ML](-?[0-9.]+) (-?[0-9.]+))");
-  for (std::sregex_iterator at(svg.begin(), svg.end(), pair), end; at != end; ++at)
-    points.push_back({std::stod((*at)[1]), std::stod((*at)[2])});
+  for (size_t at = svg.find_first_of("ML"); at != svg.npos; at = svg.find_first_of("ML", at + 1)) {
+    double x = 0, y = 0;
+    if (std::sscanf(svg.c_str() + at + 1, "%lf %lf", &x, &y) == 2) points.push_back({x, y});
+  }
   return points;
 }
 
