@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "coordinator/core/data/write_copies.h"
-#include "coordinator/core/gangs/checkpoints.h"
+#include "coordinator/core/gangs/checkpoint_choice.h"
 #include "coordinator/store/backup.h"
 #include "coordinator/store/records.h"
 #include "coordinator/store/unit_records.h"

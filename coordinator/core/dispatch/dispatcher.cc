@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "coordinator/core/decisions/assignment.h"
 #include "coordinator/core/decisions/handover.h"
-#include "coordinator/core/gangs/checkpoints.h"
+#include "coordinator/core/gangs/checkpoint_choice.h"
 #include "coordinator/core/gangs/gang_life.h"
 #include "coordinator/core/set_while.h"
 #include "coordinator/store/records.h"

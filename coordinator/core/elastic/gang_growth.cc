@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "coordinator/core/elastic/lent_ranks.h"
-#include "coordinator/core/gangs/checkpoints.h"
+#include "coordinator/core/gangs/checkpoint_choice.h"
 #include "coordinator/core/gangs/gang_plan.h"
 
 namespace tierpilot {

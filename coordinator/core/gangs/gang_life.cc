@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "coordinator/core/decisions/assignment.h"
-#include "coordinator/core/gangs/checkpoints.h"
+#include "coordinator/core/gangs/checkpoint_choice.h"
 #include "coordinator/store/records.h"
 
 namespace tierpilot {

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "coordinator/core/gangs/checkpoints.h"
+#include "coordinator/core/gangs/checkpoint_choice.h"
 #include "coordinator/core/gangs/gang_capacity.h"
 #include "coordinator/core/gangs/gang_view.h"
 

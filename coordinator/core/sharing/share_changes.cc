@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "coordinator/core/gangs/checkpoint_choice.h"
 #include "coordinator/core/sharing/share_keeper.h"
 #include "coordinator/core/sharing/share_waits.h"
 

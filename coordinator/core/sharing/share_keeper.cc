@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "coordinator/core/decisions/assignment.h"
 #include "coordinator/core/decisions/handover.h"
+#include "coordinator/core/gangs/checkpoint_choice.h"
 #include "coordinator/core/set_while.h"
 #include "coordinator/core/sharing/share_waits.h"
 

@@ -1,6 +1,7 @@
 // A gang with checkpoints.
 #pragma once
 
+#include "coordinator/core/gangs/checkpoint_choice.h"
 #include "coordinator/core/gangs/checkpoints.h"
 #include "tests/unit/coordinator/core_fixture.h"
 

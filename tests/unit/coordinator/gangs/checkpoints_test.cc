@@ -238,6 +238,24 @@ TEST_F(CheckpointsTest, AfterARestartNoneIsSurplusBeforeAllNodesHaveTold) {
   EXPECT_THAT(kept(), ElementsAre(5, 3, 2));
 }
 
+// It may be the one that its job was told is safe, which nobody knows after a restart.
+TEST_F(CheckpointsTest, AfterARestartTheNewestThatNobodyHereHasStaysUntilALaterOneIsSafe) {
+  run_gang();
+  for (uint64_t i = 1; i <= 3; ++i) taken("n", i);
+  checkpoints_.reset();
+  restart();
+  m = join("m", 7, {rank(1)});
+  join("third");
+  clock_.advance_ns(state_->joined_by_ns);
+  for (uint64_t i = 4; i <= 8; ++i) taken("m", i);
+  tick();
+  EXPECT_THAT(kept(), ElementsAre(8, 7, 3, 1));
+  tells("third", 8, true);
+  taken("m", 9);
+  tick();
+  EXPECT_THAT(kept(), ElementsAre(9, 8, 7));
+}
+
 // Its node was away when the others were told.
 TEST_F(CheckpointsTest, WhatATryHasReadOfOneThatIsGoneGoes) {
   run_gang();

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "coordinator/core/gangs/checkpoint_choice.h"
 #include "coordinator/core/gangs/checkpoints.h"
 #include "gang_fixture.h"
 
