@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/text/json_text.h"
+
 namespace tierpilot {
 
 using nlohmann::json;
@@ -270,7 +272,7 @@ namespace {
 template <class T>
 Result<T> parse(const std::string& text, const char* what) {
   try {
-    return json::parse(text).get<T>();
+    return parse_json<json>(text).get<T>();
   } catch (const std::exception& e) {
     return fail(ErrorCode::kInvalid, std::string("store: ") + what + ": " + e.what());
   }

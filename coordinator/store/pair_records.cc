@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
+#include "base/text/json_text.h"
 #include "coordinator/json_text.h"
 #include "coordinator/store/records.h"
 #include "model/names.h"
@@ -24,7 +25,7 @@ std::string measured_text(const PairMeasured& measured) {
 
 Result<PairMeasured> parse_measured(const std::string& text) {
   try {
-    const auto in = nlohmann::json::parse(text);
+    const auto in = parse_json<nlohmann::json>(text);
     if (!in.at("times").is_number_unsigned())
       return fail(ErrorCode::kInvalid, "store: what was measured of a pair: 'times' is no count");
     return PairMeasured{in.at("ln").get<double>(), in.at("weight").get<double>(),

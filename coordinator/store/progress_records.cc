@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_text.h"
 #include "coordinator/job_point.h"
 #include "coordinator/store/records.h"
 #include "coordinator/store/rows.h"
@@ -56,7 +57,7 @@ std::string job_points_text(const std::vector<JobPoint>& points) {
 Result<std::vector<JobPoint>> parse_job_points(const std::string& text) {
   try {
     std::vector<JobPoint> points;
-    for (const auto& point : json::parse(text)) points.push_back(point_of(point));
+    for (const auto& point : parse_json<json>(text)) points.push_back(point_of(point));
     return points;
   } catch (const json::exception& e) {
     return fail(ErrorCode::kInvalid, std::string("store: progress of a job: ") + e.what());

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_text.h"
 #include "coordinator/json_text.h"
 #include "coordinator/store/records.h"
 #include "coordinator/store/rows.h"
@@ -23,7 +24,7 @@ std::string past_runs_text(const PastRuns& runs) {
 Result<PastRuns> parse_past_runs(const std::string& text) {
   PastRuns runs;
   try {
-    const auto in = nlohmann::json::parse(text);
+    const auto in = parse_json<nlohmann::json>(text);
     in.at("ended_ms").get_to(runs.ended_ms);
     in.at("longest_s").get_to(runs.longest_s);
     // Earlier versions knew one of each.

@@ -7,6 +7,7 @@
 
 #include "base/table/line_reader.h"
 #include "base/text/json_member.h"
+#include "base/text/json_text.h"
 #include "policies/swap/graph_builder.h"
 #include "policies/swap/readers.h"
 
@@ -95,7 +96,7 @@ class DtrReader {
       const auto line = lines_.next();
       if (!line) return tl::unexpected(line.error());
       if (!*line) return false;
-      const auto parsed = json::parse(**line, nullptr, false);
+      const auto parsed = parse_json_or_discard<json>(**line);
       if (parsed.is_object() && member_is(parsed, "INSTRUCTION", "ANNOTATE") &&
           member_is(parsed, "ANNOTATION", "START"))
         return true;
@@ -109,7 +110,7 @@ class DtrReader {
       if (!line) return tl::unexpected(line.error());
       if (!*line) return json();
       if ((*line)->find_first_not_of(" \t\r") == std::string::npos) continue;
-      auto parsed = json::parse(**line, nullptr, false);
+      auto parsed = parse_json_or_discard<json>(**line);
       if (!parsed.is_object()) return wrong("is not a JSON object");
       return parsed;
     }

@@ -5,10 +5,12 @@
 
 #include <cstdlib>
 
+#include "base/text/json_text.h"
+
 namespace tierpilot::test {
 
 Json parse(const std::string& text) {
-  auto json = Json::parse(text, nullptr, false);
+  auto json = parse_json_or_discard<Json>(text);
   EXPECT_FALSE(json.is_discarded()) << "no JSON: " << text;
   return json.is_discarded() ? Json::object() : json;
 }
@@ -23,12 +25,12 @@ Json tierctl_json(const std::string& address, const Argv& arguments) {
   all.insert(all.end(), arguments.begin(), arguments.end());
   const auto answer = tierctl_at(address, all);
   EXPECT_EQ(answer.code, 0) << answer.err;
-  return Json::parse(answer.out, nullptr, false);
+  return parse_json_or_discard<Json>(answer.out);
 }
 
 uint64_t submitted_id(const Outcome& answer) {
   EXPECT_EQ(answer.code, 0) << answer.err;
-  const auto json = Json::parse(answer.out, nullptr, false);
+  const auto json = parse_json_or_discard<Json>(answer.out);
   return json.is_object() ? json["tasks"][0]["id"].get<uint64_t>() : 0;
 }
 

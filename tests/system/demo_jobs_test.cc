@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/text/json_text.h"
 #include "tests/system/cluster.h"
 
 namespace tierpilot::test {
@@ -25,7 +26,7 @@ TEST(DemoJobs, GoOnFromTheirCheckpointsAndEndWithTheLossOfAnUndisturbedRun) {
        program("TIERPILOT_TEST_FAKE_NVML"), "--json", file.string()},
       {}, std::chrono::seconds(280));
   ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
-  const auto json = Json::parse(read_text(file));
+  const auto json = parse_json<Json>(read_text(file));
   ASSERT_EQ(json["policies"].size(), 1u);
   const auto& policy = json["policies"][0];
   EXPECT_EQ(policy["failed"], 0);

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <set>
 
+#include "base/text/json_text.h"
 #include "tests/system/cluster.h"
 
 namespace tierpilot::test {
@@ -69,7 +70,7 @@ TEST_F(Demo, ComparesPoliciesAndWritesWhatItShows) {
   for (const char* shown : {"POLICY", "least-loaded", "dqn (cold)", "Where dqn stood", "TIER"})
     EXPECT_NE(outcome.out.find(shown), std::string::npos) << shown << "\n" << outcome.out;
 
-  const auto json = Json::parse(read_text(file));
+  const auto json = parse_json<Json>(read_text(file));
   EXPECT_EQ(json["schema"], 1);
   ASSERT_EQ(json["tiers"].size(), 6u) << "two of each node";
   for (const auto& tier : json["tiers"]) {

@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "base/text/json_text.h"
 #include "policies/sim/trace/readers.h"
 #include "tests/system/cluster.h"
 
@@ -39,7 +40,7 @@ TEST_F(HistoryExport, AWeekComesBackAsAWorkload) {
   const auto file = (cluster_->folder() / "history.jsonl").string();
   const auto outcome = history({"--since", "1h", "-o", file, "-j"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(Json::parse(outcome.err)["exported"]["tasks"], kTasks + 1);
+  EXPECT_EQ(parse_json<Json>(outcome.err)["exported"]["tasks"], kTasks + 1);
 
   const auto trace = sim::read_history(file, {});
   ASSERT_TRUE(trace) << trace.error().message;

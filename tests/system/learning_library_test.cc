@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/text/json_text.h"
 #include "tests/system/cluster.h"
 #include "tests/system/command_line.h"
 
@@ -38,7 +39,7 @@ class LearningLibrary : public testing::Test {
         run_command({program("TIERPILOT_TEST_TIERCTL"), "-j", "policy", "show", policy},
                     {{"TIERPILOT_COORDINATOR", cluster_->address()}});
     EXPECT_EQ(told.code, 0) << told.err;
-    return told.code == 0 ? Json::parse(told.out) : Json{};
+    return told.code == 0 ? parse_json<Json>(told.out) : Json{};
   }
   void use(const std::string& policy) {
     const auto used = run_command({program("TIERPILOT_TEST_TIERCTL"), "policy", "use", policy},

@@ -4,6 +4,7 @@
 #include <set>
 #include <thread>
 
+#include "base/text/json_text.h"
 #include "tests/system/cluster.h"
 #include "tests/system/command_line.h"
 
@@ -24,7 +25,7 @@ class PolicyGuard : public testing::Test {
   Json value(Argv arguments) {
     const auto outcome = tierctl(std::move(arguments));
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return outcome.code == 0 ? Json::parse(outcome.out) : Json{};
+    return outcome.code == 0 ? parse_json<Json>(outcome.out) : Json{};
   }
   // Runs `count` tasks to their end; the decisions of the last of them.
   Json run_tasks(int count) {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <memory>
 
+#include "base/text/json_text.h"
 #include "tests/rpc/test_certificates.h"
 #include "tests/system/cluster.h"
 
@@ -40,7 +41,7 @@ TEST_F(TlsCluster, ATaskFetchesItsDataFromAnotherNode) {
       tierctl(connect, {"-j", "task", "submit", "--node", "n2", "--dataset", "words", "--wait",
                         "--", "/bin/sh", "-c", "cat $TIERPILOT_DATASET_WORDS"});
   ASSERT_EQ(ran.code, 0) << ran.err << ran.out;
-  const auto task = Json::parse(ran.out)["tasks"][0];
+  const auto task = parse_json<Json>(ran.out)["tasks"][0];
   EXPECT_EQ(task["node"], "n2");
   const auto log = tierctl(connect, {"task", "logs", task["id"].dump()});
   EXPECT_EQ(log.out, "over the wire\n") << log.err;

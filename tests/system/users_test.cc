@@ -13,6 +13,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/text/json_text.h"
 #include "tests/system/cluster.h"
 #include "tests/system/command_line.h"
 
@@ -207,7 +208,7 @@ TEST_F(Users, RanksHaveUsersOfTheirOwnAndTheirCheckpointsAreTaken) {
                                  {"-j", "task", "submit", "--ranks", "2", "--env", python_path(),
                                   "--wait", "--", "/usr/bin/python3", "-c", kRank});
   ASSERT_EQ(answer.code, 0) << answer.err << answer.out;
-  const auto gang = Json::parse(answer.out)["tasks"][0]["id"].get<uint64_t>();
+  const auto gang = parse_json<Json>(answer.out)["tasks"][0]["id"].get<uint64_t>();
   const auto shown = cluster_->client().show(gang);
   ASSERT_TRUE(shown) << shown.error().message;
   std::set<std::string> users;
@@ -275,7 +276,7 @@ TEST_F(Users, TasksRunAsWhoSubmittedThem) {
                      program("TIERPILOT_TEST_TIERCTL"), "--connect", "unix:" + socket.string(),
                      "-j", "task", "submit", "--", "/bin/sh", "-c", script});
     ::chmod(socket.c_str(), 0660);
-    const auto json = Json::parse(answer.out, nullptr, false);
+    const auto json = parse_json_or_discard<Json>(answer.out);
     return json.is_object() ? ended(json["tasks"][0]["id"]) : Json{{"reason", answer.err}};
   };
   const auto victim = submit(shell_task("true"));

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <memory>
 
+#include "base/text/json_text.h"
 #include "tests/system/cluster.h"
 
 namespace tierpilot::test {
@@ -31,13 +32,13 @@ const Argv kSmallWorkload{"-j",         "run",    "--tasks",    "12",     "--dat
 TEST_F(WorkloadRun, EveryTaskIsRunAndNoDatasetStays) {
   const auto outcome = run("TIERPILOT_TEST_TIERLOAD", kSmallWorkload);
   ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
-  const auto summary = Json::parse(outcome.out)["summary"];
+  const auto summary = parse_json<Json>(outcome.out)["summary"];
   EXPECT_EQ(summary["tasks"], 12);
   EXPECT_EQ(summary["failed"], 0);
   EXPECT_GE(summary["response_ms"]["p99"].get<double>(),
             summary["response_ms"]["mean"].get<double>());
   const auto left = run("TIERPILOT_TEST_TIERCTL", {"-j", "dataset", "list"});
-  EXPECT_TRUE(Json::parse(left.out)["datasets"].empty()) << left.out;
+  EXPECT_TRUE(parse_json<Json>(left.out)["datasets"].empty()) << left.out;
 }
 
 TEST_F(WorkloadRun, KeepLeavesTheDatasets) {
@@ -46,7 +47,7 @@ TEST_F(WorkloadRun, KeepLeavesTheDatasets) {
   const auto outcome = run("TIERPILOT_TEST_TIERLOAD", arguments);
   ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
   const auto left = run("TIERPILOT_TEST_TIERCTL", {"-j", "dataset", "list"});
-  EXPECT_EQ(Json::parse(left.out)["datasets"].size(), 4u) << left.out;
+  EXPECT_EQ(parse_json<Json>(left.out)["datasets"].size(), 4u) << left.out;
 }
 
 TEST_F(WorkloadRun, FollowedLogsArriveWhileTheTaskRuns) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files/open_to_read.h"
+#include "base/text/json_text.h"
 #include "policies/sharing/card/onnx_model.h"
 #include "tools/lab/command.h"
 #include "tools/lab/guarded.h"
@@ -92,7 +93,7 @@ Doubts doubts_about(const ordered_json& card) {
 int run(const Context& context, const std::string& path, std::optional<uint32_t> batch) {
   const auto text = in_guarded_child(path, [&] { return describe(path, batch); });
   if (!text) return print_error(context.output, text.error());
-  auto value = ordered_json::parse(*text);
+  auto value = parse_json<ordered_json>(*text);
   const auto doubts = doubts_about(value);
   std::vector<std::string> warnings;
   if (!value["unknown_operators"].empty() || value["unknown_shapes"] > 0) warnings = doubts.all;

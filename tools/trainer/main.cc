@@ -11,6 +11,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_text.h"
 #include "tools/output/arguments.h"
 #include "tools/trainer/swap_budget.h"
 #include "tools/trainer/training.h"
@@ -62,7 +63,7 @@ void print_end(const Output& output, const TrainingPlan& plan, const TrainingEnd
                                  {"iterations", plan.steps},
                                  {"loss", end.loss},
                                  {"stopped", nullptr},
-                                 {"swap", nlohmann::ordered_json::parse(budget.statistics())}};
+                                 {"swap", parse_json<nlohmann::ordered_json>(budget.statistics())}};
     if (end.stopped) value["stopped"] = *end.stopped;
     *output.out << value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
   } else if (end.stopped) {

@@ -3,6 +3,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_text.h"
 #include "swap/libtorch/tierpilot_swap_torch.h"
 
 namespace tierpilot::trainer {
@@ -28,7 +29,7 @@ Result<SwapBudget> SwapBudget::of(const std::string& size, bool recompute) {
 std::map<std::string, double> SwapBudget::measures() const {
   std::map<std::string, double> shown;
   if (!impl_) return shown;
-  const auto said = nlohmann::json::parse(statistics());
+  const auto said = parse_json<nlohmann::json>(statistics());
   for (const auto* name :
        {"bytes_out", "bytes_in", "last_stall_ns", "last_peak_bytes", "refused", "late"})
     shown[std::string("swap_") + name] = said[name];

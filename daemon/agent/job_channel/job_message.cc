@@ -5,6 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_text.h"
+
 namespace tierpilot::agent {
 namespace {
 
@@ -76,7 +78,7 @@ JobMessage message_of(const json& message) {
 
 Result<JobMessage> parse_job_line(std::string_view line) {
   try {
-    return message_of(json::parse(line));
+    return message_of(parse_json<json>(line));
   } catch (const Wrong& wrong) {
     return fail(ErrorCode::kInvalid, wrong.why);
   } catch (const json::exception& error) {

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_text.h"
 #include "daemon/probe/active/observation.h"
 
 namespace tierpilot {
@@ -87,7 +88,7 @@ std::string observation_to_line(const ProbeObservation& observation) {
 }
 
 Result<ProbeObservation> observation_from_line(std::string_view line) {
-  const auto json = nlohmann::json::parse(line, nullptr, false);
+  const auto json = parse_json_or_discard<nlohmann::json>(line);
   const auto bad = [&] {
     return fail(ErrorCode::kInvalid, "not an observation: " + std::string(line.substr(0, 80)));
   };

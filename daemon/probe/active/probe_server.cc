@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_text.h"
 #include "daemon/probe/active/json.h"
 
 namespace tierpilot {
@@ -51,7 +52,7 @@ double children_cpu_s() {
 }
 
 ordered_json answer_to(const std::string& request) {
-  const auto asked = json::parse(request);
+  const auto asked = parse_json<json>(request);
   std::vector<TierSpec> tiers;
   for (const auto& tier : asked.at("tiers")) tiers.push_back(tier_from_json(tier));
   const double before_s = children_cpu_s();
@@ -140,7 +141,7 @@ std::optional<ProbeServer::Answer> ProbeServer::take() {
   busy_ = false;
   if (!line) return Answer{fail(ErrorCode::kIo, "probe server: its process has ended")};
   try {
-    const auto answer = json::parse(*line);
+    const auto answer = parse_json<json>(*line);
     const double cpu_s = answer.at("cpu_s");
     if (answer.contains("error"))
       return Answer{fail(ErrorCode::kInvalid, answer["error"].get<std::string>()), cpu_s};

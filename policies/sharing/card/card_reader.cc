@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_text.h"
 #include "policies/sharing/card/plain_name.h"
 
 namespace tierpilot::sharing {
@@ -209,7 +210,7 @@ Result<ModelCard> read_card(std::string_view text) {
     return fail(ErrorCode::kInvalid,
                 fmt::format("it has {} bytes; {} are the most", text.size(), kMaxCardBytes));
   if (is_too_deep(text)) return fail(ErrorCode::kInvalid, "it is nested too deep to be one");
-  const json value = json::parse(text, nullptr, false);
+  const json value = parse_json_or_discard<json>(text);
   if (value.is_discarded())
     return fail(ErrorCode::kInvalid,
                 "it is no JSON; `tierctl model describe FILE.onnx -j` and "

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "base/table/line_reader.h"
 #include "base/text/json_member.h"
+#include "base/text/json_text.h"
 #include "policies/sim/gang/estimated_failures.h"
 
 namespace tierpilot::gang {
@@ -79,7 +80,7 @@ Result<std::vector<Job>> read_gang_jobs(const std::filesystem::path& file) {
     const auto line = lines->next();
     if (!line) return tl::unexpected(line.error());
     if (!*line) break;
-    const json value = json::parse(**line, nullptr, false);
+    const json value = parse_json_or_discard<json>(**line);
     if (is_header && (!value.is_object() || !member_is(value, "schema", "tierpilot-history")))
       return fail(
           ErrorCode::kInvalid,

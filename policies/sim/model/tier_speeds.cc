@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/sysroot.h"
+#include "base/text/json_text.h"
 #include "policies/sim/model/cluster_spec.h"
 
 namespace tierpilot::sim {
@@ -53,7 +54,7 @@ class Figures {
 Result<TierSpeeds> read_tier_speeds(const std::filesystem::path& path) {
   const auto text = Sysroot("/").read(std::filesystem::absolute(path));
   if (!text) return tl::unexpected(text.error());
-  const auto value = json::parse(*text, nullptr, false);
+  const auto value = parse_json_or_discard<json>(*text);
   const auto wrong = [&](const char* why) {
     return fail(
         ErrorCode::kInvalid,

@@ -7,6 +7,7 @@
 
 #include "base/table/cell.h"
 #include "base/table/line_reader.h"
+#include "base/text/json_text.h"
 #include "policies/sim/trace/readers.h"
 #include "policies/sim/trace/trace_builder.h"
 
@@ -200,7 +201,7 @@ Result<Trace> read_history(const std::filesystem::path& path, const TraceOptions
     if (!line) return tl::unexpected(line.error());
     if (!*line) break;
     if ((*line)->find_first_not_of(" \t") == std::string_view::npos) continue;
-    const json value = json::parse(**line, nullptr, false);
+    const json value = parse_json_or_discard<json>(**line);
     if (header) {
       if (auto good = check_header(value, lines->place()); !good)
         return tl::unexpected(good.error());

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <set>
 
+#include "base/text/json_text.h"
 #include "tests/system/cluster.h"
 #include "tests/system/command_line.h"
 #include "tests/system/journal.h"
@@ -110,7 +111,7 @@ TEST_F(Gang, ARankThatIsKilledBringsTheWholeGangBack) {
   const auto units = tierctl_at(cluster_->address(), {"-j", "unit", "list"});
   ASSERT_EQ(units.code, 0) << units.err;
   int failures = 0;
-  const auto listed = Json::parse(units.out);
+  const auto listed = parse_json<Json>(units.out);
   for (const auto& unit : listed["units"]) {
     failures += unit["failures"].get<int>();
     if (unit["failures"] != 0) EXPECT_EQ(unit["node"], victim["node"]);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "base/text/json_text.h"
 #include "tests/support/free_port.h"
 #include "tests/system/cluster.h"
 #include "tests/system/command_line.h"
@@ -136,7 +137,7 @@ Trained train_deep_net(const std::filesystem::path& folder, const Argv& more) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   const auto text = read_text(log);  // with what libraries say
-  trained.end = Json::parse(text.substr(text.rfind("{\"schema\"")));
+  trained.end = parse_json<Json>(text.substr(text.rfind("{\"schema\"")));
   return trained;
 }
 

@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/text/json_text.h"
+
 namespace tierpilot::test {
 namespace {
 
@@ -31,7 +33,7 @@ Json output_of(const char* variable, Argv arguments,
   if (outcome.code != 0)
     throw std::runtime_error(fmt::format("{}: exit code {}: {}{}", fmt::join(arguments, " "),
                                          outcome.code, outcome.err, outcome.out));
-  return Json::parse(outcome.out);
+  return parse_json<Json>(outcome.out);
 }
 
 RealCluster::RealCluster(const ClusterSize& size)

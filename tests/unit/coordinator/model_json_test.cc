@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_text.h"
+
 namespace tierpilot::testing {
 namespace {
 
@@ -33,7 +35,7 @@ TEST(ModelJson, ReadsTasksOfOlderStores) {
 
 // What nlohmann reads and writes again is the same text: digests of submits hold over an upgrade.
 void expect_as_nlohmann_writes_it(const std::string& text) {
-  const auto parsed = nlohmann::json::parse(text, nullptr, false);
+  const auto parsed = parse_json_or_discard<nlohmann::json>(text);
   ASSERT_FALSE(parsed.is_discarded()) << text;
   EXPECT_EQ(parsed.dump(), text);
 }
@@ -66,7 +68,8 @@ TEST(ModelJson, WritesWhatNlohmannWould) {
   decision.candidates = {{"n", true, -0.5, 1, 2, 3, 4, 5}, {"m", false, std::nullopt}};
   expect_as_nlohmann_writes_it(decision_text(decision));
   expect_as_nlohmann_writes_it(reward_text({0.5, 0.25, 1, 0, 2, 3, 4, {std::nullopt, "no"}}));
-  EXPECT_EQ(nlohmann::json::parse(reward_text({HUGE_VAL}))["reward"], nullptr) << "JSON has none";
+  EXPECT_EQ(parse_json<nlohmann::json>(reward_text({HUGE_VAL}))["reward"], nullptr)
+      << "JSON has none";
 }
 
 // One such number of one node must not stop the coordinator from starting again.
@@ -114,8 +117,8 @@ TEST(ModelJson, ADecisionAboutAGangTellsWhatItIsHeldAgainst) {
 TEST(ModelJson, ReadsCandidatesOfOlderStores) {
   DecisionRecord decision;
   decision.candidates = {{"n", true, 0.5, 1, 2, 3, 4, 5}, {"m", false, std::nullopt}};
-  auto json = nlohmann::json::parse(decision_text(decision));
-  json["candidates"] = nlohmann::json::parse(
+  auto json = parse_json<nlohmann::json>(decision_text(decision));
+  json["candidates"] = parse_json<nlohmann::json>(
       R"([{"node": "n", "eligible": true, "free_fast_bytes": 1, "held_fast_bytes": 2,
            "held_slow_bytes": 3, "assigned_units": 4, "units": 5, "q": 0.5},
           {"node": "m", "eligible": false, "free_fast_bytes": 0, "held_fast_bytes": 0,
@@ -128,11 +131,11 @@ TEST(ModelJson, ReadsCandidatesOfOlderStores) {
 TEST(ModelJson, RefusesCandidatesThatDoNotFit) {
   DecisionRecord decision;
   decision.candidates = {{"n", true, 0.5, 1, 2, 3, 4, 5}, {"m", false, std::nullopt}};
-  auto json = nlohmann::json::parse(decision_text(decision));
+  auto json = parse_json<nlohmann::json>(decision_text(decision));
   json["candidates"]["units"].erase(0);
   EXPECT_FALSE(parse_decision(json.dump()));
   for (const char* wrong : {"7", "{}", R"({"node": 7})", R"({"node": ["a"]})"}) {
-    json["candidates"] = nlohmann::json::parse(wrong);
+    json["candidates"] = parse_json<nlohmann::json>(wrong);
     EXPECT_FALSE(parse_decision(json.dump())) << wrong;
   }
 }

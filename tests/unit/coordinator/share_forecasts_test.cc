@@ -8,6 +8,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_text.h"
 #include "policies/sharing/card/card_reader.h"
 #include "policies/sharing/card/model_card.h"
 #include "policies/sharing/predict/jobs/job_model.h"
@@ -226,7 +227,7 @@ TEST_F(ByCard, AModelIsKnownByItsCard) {
   EXPECT_FALSE(model.empty());
   auto same = spec_, other = spec_;
   same.name = "again";
-  auto json = nlohmann::ordered_json::parse(spec_.share.model_card);
+  auto json = parse_json<nlohmann::ordered_json>(spec_.share.model_card);
   json["job"]["iterations"] = 77;
   same.share.model_card = json.dump();
   json["operators"]["MatMul"]["flops"] = 2e8;

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_text.h"
 #include "daemon/agent/job_channel/fresh_checkpoints.h"
 #include "daemon/exec/users/task_file.h"
 
@@ -101,7 +102,7 @@ class CheckpointsTest : public testing::Test {
   json hear() {
     for (int i = 0; i < 2000; ++i) {
       if (const auto end = unread_.find('\n'); end != std::string::npos) {
-        auto line = json::parse(unread_.substr(0, end));
+        auto line = parse_json<json>(unread_.substr(0, end));
         unread_.erase(0, end + 1);
         return line;
       }

@@ -1,3 +1,4 @@
+#include "base/text/json_text.h"
 #include "daemon/probe/active/probe_server.h"
 
 #include <fcntl.h>
@@ -110,7 +111,7 @@ TEST(MeasurementJson, SurvivesTheWay) {
   tier.tier_class = 2;
   tier.rounds = 3;
   const auto text = measurement_to_json(tier).dump();
-  const auto back = measurement_from_json(nlohmann::json::parse(text));
+  const auto back = measurement_from_json(parse_json<nlohmann::json>(text));
   EXPECT_EQ(measurement_to_json(back).dump(), text);
   EXPECT_EQ(back.latency_ns.count(), 8U);
   EXPECT_EQ(back.latency_p99_ns.unavailable, "because");
@@ -119,7 +120,8 @@ TEST(MeasurementJson, SurvivesTheWay) {
 
 TEST(MeasurementJson, GarbageThrowsItsOwnException) {
   for (const char* text : {"{}", "[]", "null", R"({"tier":1})"})
-    EXPECT_THROW(measurement_from_json(nlohmann::json::parse(text)), nlohmann::json::exception);
+    EXPECT_THROW(measurement_from_json(parse_json<nlohmann::json>(text)),
+                 nlohmann::json::exception);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_text.h"
 #include "policies/sharing/predict/evaluate.h"
 #include "policies/sharing/predict/jobs/job_model.h"
 #include "tests/unit/sharing/traces.h"
@@ -125,7 +126,7 @@ TEST(CorePairs, ThePriorIsKeptWithThePredictor) {
   const auto fitted = fit_pair_prior(*read_pairs(*table));
   ASSERT_TRUE(fitted);
   EXPECT_NEAR(model->pairs->ln, fitted->ln, 1e-9) << "train it anew, with --pairs";
-  auto broken = nlohmann::json::parse(text);
+  auto broken = parse_json<nlohmann::json>(text);
   broken["pairs"]["spreads"] = {1};
   EXPECT_FALSE(read_job_model(broken.dump()));
   broken.erase("pairs");

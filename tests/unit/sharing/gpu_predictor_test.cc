@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_text.h"
 #include "policies/sharing/predict/evaluate.h"
 #include "policies/sharing/predict/gpu_kinds.h"
 #include "policies/sharing/predict/job_predictor.h"
@@ -204,7 +205,7 @@ TEST(GpuPredictor, WithoutGpusNothingIsKnownOfThem) {
 
 TEST(GpuPredictor, WhatIsSavedSaysTheSame) {
   const auto saved = gpu_model_json(*model_of_two()->gpu);
-  const auto read = read_gpu_model(nlohmann::json::parse(saved.dump()));
+  const auto read = read_gpu_model(parse_json<nlohmann::json>(saved.dump()));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(gpu_model_json(*read).dump(), saved.dump());
   const auto card = made_card(1e10, 1e6, 10);

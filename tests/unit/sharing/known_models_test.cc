@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_text.h"
 #include "policies/sharing/predict/job_predictor.h"
 #include "policies/sharing/predict/jobs/job_model.h"
 #include "tests/fake_nvml/made_gpus.h"
@@ -45,7 +46,7 @@ TEST(Kriging, SaysTheSameWhenReadAndNothingElseIsTaken) {
   const auto kriging = make_kriging({});
   kriging->fit({{0, 1}, {2, 3}, {4, 9}}, {0.1, 0.2, 0.3});
   const auto saved = kriging->saved();
-  const auto read = read_regressor(nlohmann::json::parse(saved.dump()), 2);
+  const auto read = read_regressor(parse_json<nlohmann::json>(saved.dump()), 2);
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ((*read)->predict({2, 3.1}), kriging->predict({2, 3.1}));
   EXPECT_FALSE(read_regressor(saved, 3));

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/random.h"
+#include "base/text/json_text.h"
 #include "policies/sharing/predict/evaluate.h"
 #include "policies/sharing/predict/jobs/card_rows.h"
 #include "policies/sharing/predict/jobs/seen_cards.h"
@@ -78,7 +79,7 @@ TEST(SavedRegressor, SaysTheSameWhenItIsReadAgain) {
   const auto drawn = costs();
   for (const auto& regressor : kept_kinds()) {
     regressor->fit(drawn.rows, drawn.targets);
-    const auto saved = nlohmann::json::parse(regressor->saved().dump());
+    const auto saved = parse_json<nlohmann::json>(regressor->saved().dump());
     const auto again = read_regressor(saved, 3);
     ASSERT_TRUE(again) << saved.dump();
     for (size_t i = 0; i < drawn.rows.size(); i += 17)
@@ -91,7 +92,7 @@ TEST(SavedRegressor, SaysTheSameWhenItIsReadAgain) {
 TEST(SavedRegressor, RefusesTreesThatGoInCirclesAndNestingWithoutEnd) {
   const auto trees = [](const char* text) {
     return read_regressor(
-        {{"kind", "boosted trees"}, {"base", 0}, {"trees", nlohmann::json::parse(text)}}, 2);
+        {{"kind", "boosted trees"}, {"base", 0}, {"trees", parse_json<nlohmann::json>(text)}}, 2);
   };
   EXPECT_TRUE(trees("[[[0, 0.5, 1, 2], [1], [2]]]"));
   EXPECT_FALSE(trees("[[[0, 0.5, 0, 0]]]"));

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/text/json_text.h"
+
 namespace tierpilot {
 namespace {
 
@@ -96,7 +98,7 @@ TEST_F(ArgumentsTest, WhatIsNoFiniteNumberWithinItsBoundsIsRefused) {
 
 TEST_F(ArgumentsTest, UsageErrorsAreJsonToo) {
   EXPECT_EQ(parse({"node", "list", "--limit", "many", "-j"}), kExitUsage);
-  EXPECT_EQ(nlohmann::json::parse(err_.str())["error"]["code"],
+  EXPECT_EQ(parse_json<nlohmann::json>(err_.str())["error"]["code"],
             error_code_name(ErrorCode::kInvalid));
 }
 

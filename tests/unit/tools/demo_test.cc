@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/config.h"
+#include "base/text/json_text.h"
 #include "tools/demo/daemon_process.h"
 #include "tools/demo/layout.h"
 #include "tools/demo/progress.h"
@@ -154,7 +155,7 @@ PolicyRun run_of(const std::string& name, double reward, bool learns = false) {
 }
 
 TEST(Report, HasWhatReadersCountOn) {
-  const auto tiers = ordered_json::parse(
+  const auto tiers = parse_json<ordered_json>(
       R"([{"node": "n1", "tier": "slow", "kind": "directory", "role": "slow", "latency_ns": null}])");
   const auto report = report_json({}, tiers, {run_of("random", 0.5), run_of("dqn", 0.6, true)});
   EXPECT_EQ(report["schema"], 1);

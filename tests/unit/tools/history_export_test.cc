@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/text/json_text.h"
 #include "policies/sim/trace/readers.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/unit/tools/fake_cluster.h"
@@ -35,7 +36,7 @@ class HistoryExport : public testing::Test {
   static std::vector<json> lines(const std::string& text) {
     std::vector<json> all;
     std::istringstream in(text);
-    for (std::string line; std::getline(in, line);) all.push_back(json::parse(line));
+    for (std::string line; std::getline(in, line);) all.push_back(parse_json<json>(line));
     return all;
   }
   static std::string read(const std::string& path) {
@@ -88,7 +89,7 @@ TEST_F(HistoryExport, AFileIsCompleteOrNotThere) {
   const auto ran = run({"-o", file, "-j"});
   ASSERT_EQ(ran.code, kExitOk) << ran.err;
   EXPECT_EQ(ran.out, "");
-  const auto summary = json::parse(ran.err)["exported"];
+  const auto summary = parse_json<json>(ran.err)["exported"];
   EXPECT_EQ(summary["tasks"], 3);
   EXPECT_EQ(summary["not_ended"], 1);
   EXPECT_EQ(summary["datasets_of_unknown_size"], 1);
@@ -151,7 +152,7 @@ TEST(HistoryLine, TellsGangsFromTheirRanks) {
   gang.setGpusPerRank(2);
   task.setRestarts(3);
   const auto of_gang = tierctl::task_line(task.asReader(), *names);
-  EXPECT_EQ(json::parse(of_gang["gang"].dump()),
+  EXPECT_EQ(parse_json<json>(of_gang["gang"].dump()),
             (json{{"ranks", 4}, {"units_per_rank", 2}, {"engine", "gpu"}, {"restarts", 3}}));
   task.setGang(7);
   task.setRank(1);

@@ -3,6 +3,7 @@
 #include <capnp/message.h>
 #include <gtest/gtest.h>
 
+#include "base/text/json_text.h"
 #include "rpc/cluster.capnp.h"
 
 namespace tierpilot {
@@ -66,7 +67,7 @@ TEST(MessageJson, ShowsOnlyTheSetMemberOfAUnion) {
   random.setBytes(7);
   random.setSeed(9);
   EXPECT_EQ(message_json(source.asReader()),
-            nlohmann::ordered_json::parse(R"({"random": {"bytes": 7, "seed": 9}})"));
+            parse_json<nlohmann::ordered_json>(R"({"random": {"bytes": 7, "seed": 9}})"));
 }
 
 TEST(MessageJson, ListsOfTextAndOfStructs) {

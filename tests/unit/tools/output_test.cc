@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/text/json_text.h"
+
 namespace tierpilot {
 namespace {
 
@@ -69,7 +71,7 @@ TEST_F(OutputTest, TablesStandApart) {
 TEST_F(OutputTest, JsonCarriesTheSchemaFirstAndTheValueWhole) {
   EXPECT_EQ(print(output(true), two_tiers(), {kTiers}), kExitOk);
   EXPECT_EQ(out_.str().find("{\n  \"schema\": 1,"), 0U);
-  auto document = ordered_json::parse(out_.str());
+  auto document = parse_json<ordered_json>(out_.str());
   EXPECT_EQ(document["tiers"], two_tiers()["tiers"]);
   EXPECT_FALSE(document.contains("warnings"));
 }
@@ -80,7 +82,7 @@ TEST_F(OutputTest, WarningsDegrade) {
   EXPECT_EQ(err_.str(), "warning: CAP_SYS_NICE is missing\n");
   out_.str("");
   EXPECT_EQ(print(output(true), two_tiers(), {kTiers}, {"a", "b"}), kExitDegraded);
-  EXPECT_EQ(ordered_json::parse(out_.str())["warnings"], (ordered_json{"a", "b"}));
+  EXPECT_EQ(parse_json<ordered_json>(out_.str())["warnings"], (ordered_json{"a", "b"}));
 }
 
 TEST_F(OutputTest, ErrorsGoToStderrInBothForms) {
@@ -89,7 +91,7 @@ TEST_F(OutputTest, ErrorsGoToStderrInBothForms) {
   EXPECT_EQ(err_.str(), "error: dataset 'x' does not exist\n");
   err_.str("");
   EXPECT_EQ(print_error(output(true), error), kExitNotFound);
-  const auto document = ordered_json::parse(err_.str());
+  const auto document = parse_json<ordered_json>(err_.str());
   EXPECT_EQ(document["schema"], 1);
   EXPECT_EQ(document["error"]["code"], error_code_name(ErrorCode::kNotFound));
   EXPECT_EQ(document["error"]["message"], error.message);

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/text/json_text.h"
+
 #include "tools/tierctl/tierctl.h"
 
 namespace tierpilot {
@@ -13,7 +15,7 @@ namespace tierpilot {
 struct Ran {
   int code;
   std::string out, err;
-  nlohmann::json value() const { return nlohmann::json::parse(out); }
+  nlohmann::json value() const { return parse_json<nlohmann::json>(out); }
 };
 
 inline Ran run(std::vector<std::string> words) {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_text.h"
 #include "tests/unit/tools/fake_cluster.h"
 #include "tests/unit/tools/ran_tierctl.h"
 
@@ -177,7 +178,7 @@ TEST_F(Tierctl, WatchesTasksWhoseReasonIsNoText) {
     return testing::internal::GetCapturedStdout();
   };
   EXPECT_EQ(watched({"task", "watch", "1"}).find_first_of("\xff\x1b"), std::string::npos);
-  const auto line = json::parse(watched({"task", "watch", "1", "-j"}));
+  const auto line = parse_json<json>(watched({"task", "watch", "1", "-j"}));
   EXPECT_EQ(line["schema"], 1);
   EXPECT_EQ(line["state"], "failed");
 }
@@ -239,7 +240,7 @@ TEST_F(Tierctl, ABadFileIsRefusedBeforeAnythingIsSent) {
   std::ofstream(path) << "{\"tasks\": [}";
   const auto ran = at({"task", "submit", "--file", path, "-j"});
   EXPECT_EQ(ran.code, kExitFailed);
-  EXPECT_EQ(json::parse(ran.err)["error"]["code"], "invalid");
+  EXPECT_EQ(parse_json<json>(ran.err)["error"]["code"], "invalid");
   EXPECT_NE(ran.err.find("tasks.json:1:12"), std::string::npos) << ran.err;
   EXPECT_TRUE(fake_.state.submits.empty());
 }

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_text.h"
 #include "tests/unit/tools/ran_tierctl.h"
 
 namespace tierpilot {
@@ -19,7 +20,7 @@ TEST(TierctlUnreachable, SaysWhereWhyAndWhatToDo) {
        {"unix:/nonexistent/c.sock", "No such file", "tierpilot-coordinator", "--connect"})
     EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
   const auto as_json = run({"--connect", "unix:/nonexistent/c.sock", "node", "list", "-j"});
-  EXPECT_EQ(json::parse(as_json.err)["error"]["code"], "unreachable");
+  EXPECT_EQ(parse_json<json>(as_json.err)["error"]["code"], "unreachable");
 }
 
 TEST(TierctlUnreachable, BadAddressesAndHalfTlsAreRefused) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/text/json_text.h"
 #include "tools/output/arguments.h"
 #include "tools/tiertool/object.h"
 
@@ -49,7 +50,7 @@ class TiertoolGpu : public ::testing::Test {
 
 TEST_F(TiertoolGpu, ShowsWhoUsesWhat) {
   EXPECT_EQ(run({"gpu", "show", "-j"}), kExitDegraded) << err_.str();
-  const auto value = ordered_json::parse(out_.str());
+  const auto value = parse_json<ordered_json>(out_.str());
   ASSERT_EQ(value["gpus"].size(), 2U);
   const auto& first = value["gpus"][0];
   EXPECT_EQ(first["uuid"], "GPU-0");
@@ -74,7 +75,7 @@ TEST_F(TiertoolGpu, ShowsWhoUsesWhat) {
 TEST_F(TiertoolGpu, AProcessIsOneLine) {
   ::setenv("FAKE_NVML_MPS_PID", std::to_string(::getpid()).c_str(), 1);
   EXPECT_EQ(run({"gpu", "show", "-j"}), kExitDegraded);
-  const auto value = ordered_json::parse(out_.str());
+  const auto value = parse_json<ordered_json>(out_.str());
   ASSERT_EQ(value["processes"].size(), 1U) << value;
   EXPECT_EQ(value["processes"][0]["pid"], ::getpid());
   EXPECT_EQ(value["processes"][0]["memory_bytes"], 3ULL << 30) << "which one list only tells";
@@ -84,7 +85,7 @@ TEST_F(TiertoolGpu, AProcessIsOneLine) {
 
 TEST_F(TiertoolGpu, WhatIsNotToldIsNull) {
   EXPECT_EQ(run({"gpu", "show", "-j"}), kExitDegraded);
-  const auto value = ordered_json::parse(out_.str());
+  const auto value = parse_json<ordered_json>(out_.str());
   const auto& second = value["gpus"][1];
   for (const auto* key :
        {"utilisation", "memory_used_bytes", "temperature_c", "power_w", "compute_capability",
@@ -114,7 +115,7 @@ TEST_F(TiertoolGpu, TasksAreKnownByTheirEnvironment) {
   std::ofstream(folder / "environ") << "A=1\0TIERPILOT_TASK_ID=12\0TIERPILOT_ATTEMPT=3\0"s;
   context_.sysroot = Sysroot(root);
   EXPECT_EQ(run({"gpu", "show", "-j"}), kExitDegraded);
-  const auto value = ordered_json::parse(out_.str());
+  const auto value = parse_json<ordered_json>(out_.str());
   EXPECT_EQ(value["processes"][0]["task"], "12-3");
   EXPECT_EQ(value["processes"][0]["command"], "python3");
   std::filesystem::remove_all(root);
@@ -127,7 +128,7 @@ TEST_F(TiertoolGpu, TopLooksAgain) {
   std::string line;
   int count = 0;
   while (std::getline(lines, line)) {
-    EXPECT_EQ(ordered_json::parse(line)["gpus"].size(), 2U);
+    EXPECT_EQ(parse_json<ordered_json>(line)["gpus"].size(), 2U);
     ++count;
   }
   EXPECT_EQ(count, 2);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/text/json_text.h"
 #include "tests/support/scratch_directory.h"
 #include "tools/output/arguments.h"
 #include "tools/tiertool/heat_picture.h"
@@ -57,7 +58,7 @@ TEST_F(MemoryObjects, PageShowSumsByNodeAndSortsBySize) {
       "7f00000 bind:1 file=/lib/some\\040thing mapped=2 mapmax=3 N1=2 kernelpagesize_kB=2048\n"
       "7fff000 default\n");
   EXPECT_EQ(run({"page", "show", "7", "-j"}), kExitOk) << err_.str();
-  const auto value = ordered_json::parse(out_.str());
+  const auto value = parse_json<ordered_json>(out_.str());
   EXPECT_EQ(value["nodes"][0]["bytes"], 3 * 4096);
   EXPECT_EQ(value["nodes"][1]["bytes"], 4 << 20);
   ASSERT_EQ(value["mappings"].size(), 2U);
@@ -96,7 +97,7 @@ TEST_F(MemoryObjects, ObservingThisProcessMovesNothing) {
     EXPECT_THAT(err_.str(), HasSubstr("unavailable"));
     GTEST_SKIP() << "no tracker here";
   }
-  const auto value = ordered_json::parse(out_.str());
+  const auto value = parse_json<ordered_json>(out_.str());
   EXPECT_EQ(value["mode"], "observe");
   EXPECT_EQ(value["promoted_bytes"], 0);
   EXPECT_TRUE(value["moves"].empty());

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/text/json_text.h"
 #include "tools/output/arguments.h"
 #include "tools/tiertool/object.h"
 
@@ -53,7 +54,7 @@ TEST_F(TiertoolTest, ShowsAnotherMachinesTreeAndTiers) {
 TEST_F(TiertoolTest, JsonHoldsTopologyAndTiers) {
   use_machine("dax_kmem");
   EXPECT_EQ(run({"tier", "show", "-j"}), kExitOk) << err_.str();
-  const auto value = ordered_json::parse(out_.str());
+  const auto value = parse_json<ordered_json>(out_.str());
   EXPECT_EQ(value["schema"], 1);
   EXPECT_EQ(value["topology"]["nodes"].size(), 4U);
   EXPECT_EQ(value["tiers"][1]["tier"], "pmem2");
@@ -62,7 +63,7 @@ TEST_F(TiertoolTest, JsonHoldsTopologyAndTiers) {
 TEST_F(TiertoolTest, AMachineThatCannotBeReadWellIsDegraded) {
   use_machine("malformed");
   EXPECT_EQ(run({"tier", "show", "-j"}), kExitDegraded);
-  EXPECT_FALSE(ordered_json::parse(out_.str())["warnings"].empty());
+  EXPECT_FALSE(parse_json<ordered_json>(out_.str())["warnings"].empty());
 }
 
 TEST_F(TiertoolTest, AnUnknownTierNamesThoseThereAre) {
@@ -89,7 +90,7 @@ TEST_F(TiertoolTest, RoundsHaveARange) {
 TEST_F(TiertoolTest, ProbesThisMachine) {
   const int code = run({"probe", "latency", "--rounds", "1", "-j"});
   ASSERT_TRUE(code == kExitOk || code == kExitDegraded) << err_.str();
-  const auto value = ordered_json::parse(out_.str());
+  const auto value = parse_json<ordered_json>(out_.str());
   const auto& tier = value["tiers"].at(0);
   EXPECT_TRUE(tier["latency_ns"]["p50"].is_number() ||
               tier["latency_ns"].contains("p50_unavailable"));
@@ -99,7 +100,7 @@ TEST_F(TiertoolTest, ProbesThisMachine) {
 TEST_F(TiertoolTest, MoveStatTellsEveryFigureOrWhyNot) {
   if (run({"move", "stat", "--seconds", "0.2", "-j"}) == kExitFailed)
     GTEST_SKIP() << "no BPF here: " << err_.str();
-  const auto value = ordered_json::parse(out_.str());
+  const auto value = parse_json<ordered_json>(out_.str());
   for (const std::string key : {"pages_moved", "pages_failed", "watched_pages_share"})
     EXPECT_NE(value[key].is_null(), !value.contains(key + "_unavailable")) << value;
   EXPECT_TRUE(value["watched_time_share"].is_number());
@@ -120,7 +121,7 @@ TEST_F(TiertoolTest, MoveStatRefusesACgroupThatIsNone) {
 TEST_F(TiertoolTest, MoveStatWithFaultsHasTimesOrIsDegraded) {
   const int code = run({"move", "stat", "--seconds", "0.2", "--faults", "-j"});
   if (code == kExitFailed) GTEST_SKIP() << "no BPF here: " << err_.str();
-  const auto value = ordered_json::parse(out_.str());
+  const auto value = parse_json<ordered_json>(out_.str());
   EXPECT_EQ(value.contains("fault_times"), code == kExitOk);
   EXPECT_EQ(value.contains("warnings"), code == kExitDegraded);
 }
@@ -130,7 +131,7 @@ TEST_F(TiertoolTest, MoveTraceInJsonIsAnObjectPerLine) {
     GTEST_SKIP() << "no BPF here: " << err_.str();
   std::istringstream lines(out_.str());
   for (std::string line; std::getline(lines, line);)
-    EXPECT_EQ(ordered_json::parse(line)["schema"], 1) << line;
+    EXPECT_EQ(parse_json<ordered_json>(line)["schema"], 1) << line;
 }
 
 TEST_F(TiertoolTest, MoveTraceEndsWellOnCtrlC) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/text/json_text.h"
 #include "tests/support/scratch_directory.h"
 #include "tools/output/arguments.h"
 #include "tools/tiertool/object.h"
@@ -174,7 +175,7 @@ TEST_F(TopCommand, PrintsALineOfJsonForEachLook) {
   std::string line;
   size_t looks = 0;
   for (; std::getline(lines, line); ++looks) {
-    const auto value = ordered_json::parse(line);
+    const auto value = parse_json<ordered_json>(line);
     EXPECT_EQ(value["schema"], 1);
     EXPECT_GT(value["interval_s"], 0.05);
     EXPECT_LE(value["processes"].size(), 3U);

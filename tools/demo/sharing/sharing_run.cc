@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/text/json_text.h"
 #include "rpc/task_wire.h"
 
 namespace tierpilot::demo {
@@ -173,7 +174,7 @@ Result<std::vector<SharingPlan>> sharing_plans(const TrainingScript& script, dou
   const auto text = output_of(
       fmt::format("PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={} /usr/bin/python3 {} --cards {}",
                   quoted(script.python_path), quoted(script.file), scale));
-  const auto cards = nlohmann::ordered_json::parse(text, nullptr, false);
+  const auto cards = parse_json_or_discard<nlohmann::ordered_json>(text);
   if (!cards.is_object() || cards.empty())
     return fail(ErrorCode::kInvalid, fmt::format("'{}' tells no model cards", script.file));
   std::vector<SharingPlan> plans;

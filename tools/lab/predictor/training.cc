@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/files/open_to_read.h"
+#include "base/text/json_text.h"
 #include "policies/learning/saved_bytes.h"
 #include "policies/sharing/predict/core_pairs.h"
 #include "policies/sharing/predict/jobs/job_model.h"
@@ -56,7 +57,7 @@ double float32_ops_per_s(const std::string& table) {
   const auto text =
       read_small_file(std::filesystem::path(table).replace_extension(".json"), kMostBytes);
   if (!text) return 0;
-  const auto described = nlohmann::json::parse(*text, nullptr, false);
+  const auto described = parse_json_or_discard<nlohmann::json>(*text);
   if (!described.is_object() || !described.contains("machine")) return 0;
   const auto& machine = described["machine"];
   const auto found = machine.is_object() ? machine.find("float32_ops_per_s") : machine.end();

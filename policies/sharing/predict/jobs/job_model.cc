@@ -7,6 +7,7 @@
 
 #include "base/statistics.h"
 #include "base/text/json_member.h"
+#include "base/text/json_text.h"
 #include "policies/sharing/predict/jobs/card_rows.h"
 #include "policies/sharing/predict/mebibyte.h"
 
@@ -167,7 +168,7 @@ nlohmann::json job_model_json(const JobModel& model) {
 }
 
 Result<JobModel> read_job_model(std::string_view text) {
-  const auto saved = nlohmann::json::parse(text, nullptr, false);
+  const auto saved = parse_json_or_discard<nlohmann::json>(text);
   const auto wrong = [](const std::string& what) {
     return fail(ErrorCode::kInvalid,
                 "job predictor: " + what + "; `tierctl predictor train` makes such a file");

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_text.h"
 #include "swap/libtorch/tierpilot_swap_torch.h"
 
 namespace tierpilot::trainer {
@@ -74,7 +75,8 @@ TEST(DeepModel, ItsBlocksComputedAgainGiveTheSameGradients) {
   const swap::Scope scope({.budget = "64GiB", .policy = "checkpoint", .tiers = "memory=16MiB"});
   for (uint64_t step = 0; step < 3; ++step)
     EXPECT_EQ(gradient_of(again, step, {}), gradient_of(plain, step, {}));
-  EXPECT_EQ(nlohmann::json::parse(scope.statistics())["recomputed_segments"], (2 * 3 - 1) * 12);
+  EXPECT_EQ(parse_json<nlohmann::json>(scope.statistics())["recomputed_segments"],
+            (2 * 3 - 1) * 12);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EachModel,
