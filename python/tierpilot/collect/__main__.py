@@ -14,6 +14,8 @@ if _INTERRUPTIBLE:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 from .cores import core_beside  # noqa: E402
+from .gpus.device import Gpu  # noqa: E402
+from .gpus.nvml import NvmlError  # noqa: E402
 from .output import OutputError, refuse_what_is_there  # noqa: E402
 
 
@@ -68,13 +70,18 @@ def main():
         print(f"error: CPU {given.cpu} cannot be used: {error.strerror}", file=sys.stderr)
         return 2
     try:
+        gpu = Gpu(given.device) if on_gpu else None
+    except NvmlError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 4
+    try:
         from .collecting import collect
     except ImportError as error:
         if error.name != "torch":
             raise
         print("error: collecting needs PyTorch: install python3-torch", file=sys.stderr)
         return 4
-    return collect(given, cpu, beside, _INTERRUPTIBLE)
+    return collect(given, cpu, beside, gpu, _INTERRUPTIBLE)
 
 
 if __name__ == "__main__":

@@ -11,10 +11,10 @@ import torch
 
 from .architectures import ARCHITECTURES
 from .calibration import Calibration
-from .gpus.device import Gpu
 from .gpus.measure import measure_all
 from .gpus.nvml import NvmlError
 from .gpus.pairs import collect_gpu_pairs
+from .gpus.pytorch import prepare_pytorch
 from .gpus.sizes import MOST_TIMES
 from .measure import measure_apart
 from .output import Output, OutputError
@@ -43,7 +43,7 @@ def _machine(cpu, gpu):
                 model = line.split(":", 1)[1].strip()
                 break
     return {
-        **(gpu.machine() if gpu else {"engine": "cpu"}),
+        **({**gpu.machine(), "cuda": torch.version.cuda} if gpu else {"engine": "cpu"}),
         "cpu_model": model,
         **({} if cpu is None else {"cpu": cpu}),
         "cpus": os.cpu_count(),
@@ -56,9 +56,9 @@ def _machine(cpu, gpu):
     }
 
 
-def collect(given, cpu, beside, interruptible):
+def collect(given, cpu, beside, gpu, interruptible):
     """The exit status. `given`: the words of the command; `cpu`: the core that this process is held to, and the one
-    beside it; None: to none."""
+    beside it; None: to none; `gpu`: that is measured; None: a core is."""
     chosen = _chosen(given.architectures)
     if given.grow_batches is None:
         given.grow_batches = MOST_TIMES
@@ -66,7 +66,8 @@ def collect(given, cpu, beside, interruptible):
     warnings.filterwarnings("ignore", module="torch")
     warnings.filterwarnings("ignore", message="Sparse invariant checks")
     try:
-        gpu = None if given.device == "cpu" else Gpu(given.device)
+        if gpu:
+            prepare_pytorch(gpu)
     except NvmlError as error:
         print(f"error: {error}", file=sys.stderr)
         return 4

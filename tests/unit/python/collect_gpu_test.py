@@ -33,6 +33,8 @@ FEATURES = {
     "gpu_memory_clock_mhz": 877,
     "gpu_bus_width_bits": 4096,
 }
+SMALL = "bag_of_words,factorisation"  # architectures of which an iteration takes the processor a millisecond or two
+STEP_S = 0.005  # in which it computes nothing
 BYTES = 3 << 30  # that each client has, as the stand-in says
 
 
@@ -52,7 +54,7 @@ class CollectOnGpu(unittest.TestCase):
 
     def lab(self, *words, nvml=FAKE_NVML, stand_in=STAND_IN, visible=None, loses=None, traces=False):
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "FAKE_NVML": self.folder.name}
-        environment.update(LD_LIBRARY_PATH=nvml, PYTHONPATH=stand_in)
+        environment.update(LD_LIBRARY_PATH=nvml, PYTHONPATH=stand_in, STAND_IN_STEP_S=str(STEP_S))
         environment.pop("CUDA_VISIBLE_DEVICES", None)
         if loses is not None:
             environment["STAND_IN_LOSES"] = loses
@@ -76,16 +78,16 @@ class CollectOnGpu(unittest.TestCase):
             return list(csv.DictReader(file))
 
     def refused(self, *words, **around):
-        done = self.collected("--configurations", "1", "--architectures", "mlp", *words, **around)
+        done = self.collected("--configurations", "1", "--architectures", SMALL, *words, **around)
         self.assertNotEqual(done.returncode, 0, done.stdout)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         return done.stderr
 
     def test_measures_trains_and_predicts(self):
-        done = self.collected("--configurations", "4", "--architectures", "mlp,lstm")
+        done = self.collected("--configurations", "4", "--architectures", SMALL)
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = self.rows()
-        self.assertEqual([row["architecture"] for row in rows], ["mlp", "lstm"] * 2)
+        self.assertEqual([row["architecture"] for row in rows], SMALL.split(",") * 2)
         self.assertEqual(list(rows[0]), COLUMNS + GPU_COLUMNS)
         for row in rows:
             for name, value in FEATURES.items():
@@ -120,7 +122,8 @@ class CollectOnGpu(unittest.TestCase):
         self.assertEqual(only.returncode, 4, only.stderr)
         with open(predictor) as first, open(again) as second:
             self.assertEqual(json.load(first), json.load(second))
-        card = tierpilot.describe(build("mlp", 100000, 0)[0].model, *build_inputs("mlp"), iterations=1000)
+        task, _ = build("bag_of_words", 100000, 0)
+        card = tierpilot.describe(task.model, *task.inputs, iterations=1000)
         with open(self.path("card.json"), "w") as file:
             json.dump(card, file)
         on_core = self.predicted(predictor)
@@ -145,20 +148,20 @@ class CollectOnGpu(unittest.TestCase):
         return json.loads(done.stdout)
 
     def test_measures_the_gpu_that_it_is_told(self):
-        done = self.collected("--configurations", "1", "--architectures", "mlp", "--device", "cuda:1")
+        done = self.collected("--configurations", "1", "--architectures", SMALL, "--device", "cuda:1")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.rows()[0]["gpu_name"], "Fake GPU")
         self.assertEqual(self.rows()[0]["gpu_cores"], "0", "its driver does not tell")
         with open(self.path("clients")) as file:
             self.assertIn("GPU-b", file.read())
         # Of those that it may use.
-        done = self.collected("--configurations", "1", "--architectures", "mlp", visible="GPU-a")
+        done = self.collected("--configurations", "1", "--architectures", SMALL, visible="GPU-a")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.rows()[0]["gpu_name"], "Fake_V100")
         self.assertIn("1 may be used", self.refused("--device", "cuda:1", visible="GPU-a"))
 
     def test_kernels_that_are_traced_tell_how_long_the_gpu_computes(self):
-        done = self.collected("--configurations", "2", "--architectures", "mlp,lstm", traces=True)
+        done = self.collected("--configurations", "2", "--architectures", SMALL, traces=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         for row in self.rows():
             self.assertAlmostEqual(float(row["busy_s"]), 150e-6, delta=1e-9, msg="two kernels, beside each other for a while")
@@ -167,14 +170,14 @@ class CollectOnGpu(unittest.TestCase):
 
     def test_without_the_drivers_samples_it_takes_how_busy_the_gpu_is(self):
         self.tell("no_samples", "3\n")
-        done = self.collected("--configurations", "1", "--architectures", "mlp")
+        done = self.collected("--configurations", "1", "--architectures", SMALL)
         self.assertEqual(done.returncode, 0, done.stderr)
         # What others took of the core while it was measured counts as none of its time.
         self.assertGreaterEqual(float(self.rows()[0]["utilisation_milli"]), 30)
         self.assertLess(float(self.rows()[0]["utilisation_milli"]), 300)
 
     def test_a_gpu_that_is_lost_meanwhile_is_told(self):
-        done = self.collected("--configurations", "1", "--architectures", "mlp", loses="GPU-a")
+        done = self.collected("--configurations", "1", "--architectures", SMALL, loses="GPU-a")
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertIn("GPU is lost", done.stderr)
         self.assertFalse(os.path.exists(self.path("t.csv")), "a table without a row")
@@ -194,11 +197,6 @@ class CollectOnGpu(unittest.TestCase):
             task.move("meta")  # where nothing is computed, and nothing that is elsewhere can be used
             tensors = [*task.model.parameters(), *task.inputs, *([] if task.wanted is None else [task.wanted])]
             self.assertEqual({str(tensor.device) for tensor in tensors}, {"meta"}, name)
-
-
-def build_inputs(name):
-    task, _ = build(name, 100000, 0)
-    return task.inputs
 
 
 if __name__ == "__main__":

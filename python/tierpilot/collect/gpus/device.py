@@ -2,22 +2,15 @@
 
 import os
 
-import torch
-
-from ..child import in_child
 from .nvml import Nvml, NvmlError
 
 
 class Gpu:
     """`wanted`: "cuda" or "cuda:N", as CUDA numbers those that may be used. NvmlError: there is none
-    such, or others compute on it. The children of this process see it alone."""
+    such, or others compute on it. This process and its children see it alone."""
 
     def __init__(self, wanted):
         number = _number(wanted)
-        if torch.version.cuda is None and not torch.cuda.is_available():
-            raise NvmlError(
-                f"this PyTorch ({torch.__version__}) was built without CUDA: name a Python whose PyTorch has it with --python"
-            )
         with Nvml() as nvml:
             self.index = _index(nvml, number)
             device = nvml.device(self.index)
@@ -29,11 +22,6 @@ class Gpu:
             pids = ", ".join(str(pid) for pid in others)
             raise NvmlError(f"on GPU {self.index} others compute (process {pids}): what is measured there would be wrong")
         os.environ["CUDA_VISIBLE_DEVICES"] = self.uuid
-        # CUDA does not outlive a fork, so that only children use it.
-        if not in_child(torch.cuda.is_available):
-            raise NvmlError(f"PyTorch {torch.__version__} finds no CUDA on GPU {self.index}, {self.features['gpu_name']}")
-        if in_child(_can_import_early):
-            _import_early()
 
     def machine(self):
         """For the description of a table."""
@@ -41,7 +29,6 @@ class Gpu:
             "engine": "gpu",
             **self.features,
             "driver": self.driver,
-            "cuda": torch.version.cuda,
             "mps": self.mps,
         }
 
@@ -60,18 +47,6 @@ def _name(pid):
             return name.read()
     except OSError:
         return None
-
-
-def _import_early():
-    """What newer versions of PyTorch import with the first optimizer, for seconds: once, in place of in
-    each child."""
-    torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1).zero_grad()
-
-
-def _can_import_early():
-    """No import has touched CUDA, so that children can still use it."""
-    _import_early()
-    return in_child(lambda: torch.cuda.is_available() and not torch.cuda._is_in_bad_fork())
 
 
 def _number(wanted):

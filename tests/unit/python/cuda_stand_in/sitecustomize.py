@@ -7,7 +7,7 @@ of the GPU that it may use, as the driver's stand-in (tests/fake_nvml) reads it.
                     which stands "PID BEGAN ENDED" in the file "ends"; each process has its number of bytes more
   STAND_IN_STEP_S   an iteration computes so long, on a GPU that belongs to one process at a time
   STAND_IN_HIDDEN   the driver knows processes by other numbers
-  STAND_IN_DIES_AT  the first process that is so far dies: after so many ends
+  STAND_IN_DIES_AT  "N,...": the first process that is so far dies: after N ends
   STAND_IN_HANGS_AT the same, but that it does nothing from then on
   STAND_IN_TRACES   kernels can be traced
   STAND_IN_SAMPLE_S its driver takes a sample so often, in place of once to six times in a second
@@ -57,9 +57,9 @@ def _end(*_):
     began_s = time.monotonic()
     ends = _ends[os.getpid()]
     _ends[os.getpid()] += 1
-    if str(ends) == os.environ.get("STAND_IN_DIES_AT") and _is_first("died"):
+    if _is_told("STAND_IN_DIES_AT", ends) and _is_first(f"died {ends}"):
         os.kill(os.getpid(), signal.SIGKILL)
-    if str(ends) == os.environ.get("STAND_IN_HANGS_AT") and _is_first("hangs"):
+    if _is_told("STAND_IN_HANGS_AT", ends) and _is_first(f"hangs {ends}"):
         signal.pause()
     if _step_s:
         with open(os.path.join(os.environ["FAKE_NVML"], "turn"), "w") as turn:
@@ -68,6 +68,10 @@ def _end(*_):
     if _slow_s:
         time.sleep(_slow_s if ends < _LOADING else 0)
         _write("ends", f"{os.getpid()} {began_s} {time.monotonic()}\n")
+
+
+def _is_told(name, ends):
+    return str(ends) in os.environ.get(name, "").split(",")
 
 
 def _is_first(folder):
