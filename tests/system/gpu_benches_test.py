@@ -32,8 +32,8 @@ class Benches(unittest.TestCase):
     @unittest.skipUnless(importlib.util.find_spec("torch"), "no PyTorch")
     def test_nets_on_the_processor(self):
         policies = ["save-on-cpu", "checkpoint", "swap+recompute"]
-        found = self.run_bench("swap/gpu_nets.py", MODULES, LIBRARY, "--device", "cpu", "--nets", "alexnet", "--batch", "2", "--rounds", "1",
-                               "--policies", ",".join(policies), "--tiers", "memory=64MiB")
+        found = self.run_bench("swap/gpu_nets.py", MODULES, LIBRARY, "--device", "cpu", "--nets", "alexnet", "--batch", "2",
+                               "--rounds", "1", "--leg", "2", "--policies", ",".join(policies), "--tiers", "memory=64MiB")
         self.assertEqual([row["policy"] for row in found["rows"]], policies)
         for row in found["rows"]:
             self.assertGreater(row["race"]["speed"], 0)

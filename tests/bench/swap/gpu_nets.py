@@ -34,7 +34,7 @@ class Bench:
 
     def run(self, net, policy, **more):
         settings = {"net": net, "policy": policy, "device": self.options.device, "cap": self.options.cap, "batch": None,
-                    "tiers": self.options.tiers, "rounds": self.options.rounds, "lock": self.lock, **more}
+                    "tiers": self.options.tiers, "rounds": self.options.rounds, "leg": self.options.leg, "lock": self.lock, **more}
         done = subprocess.run([sys.executable, str(HERE.with_name("gpu_trainings.py")), json.dumps(settings)], env=self.environment,
                               capture_output=True, text=True, check=False)
         if done.returncode == 0:
@@ -85,6 +85,7 @@ def main():
     parser.add_argument("--searched", help="policies whose largest batch is searched for; else all of --policies")
     parser.add_argument("--batch", type=int, help="of the comparison of speeds; else twice the largest of plain training")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--leg", type=int, default=8, help="steps of one kind at most, before those of the other have their turn")
     parser.add_argument("--parallel", type=int, default=3, help="searches at once: each may have the cap and the tiers' memory")
     parser.add_argument("--json", dest="file")
     options = parser.parse_args()

@@ -137,7 +137,7 @@ class Training:
         for _ in range(warm):
             self.step(x, policy, swap)
         begin, seconds = time.perf_counter(), []
-        while len(seconds) < 2 or len(seconds) < 8 and time.perf_counter() - begin < LEG_S:
+        while len(seconds) < 2 or len(seconds) < self.settings["leg"] and time.perf_counter() - begin < LEG_S:
             seconds.append(self.step(x, policy, swap))
         return statistics.median(seconds)
 

@@ -89,9 +89,9 @@ class Swaps(Case):
         self.addCleanup(lambda: setattr(sys, "unraisablehook", before))
 
     def dropped(self, work, **settings):
-        """Threads and descriptors that 20 of them leave."""
+        """Threads and descriptors that six of them leave."""
         before = held()
-        for _ in range(20):
+        for _ in range(6):
             work(Swap(BIG, tiers="memory=64MiB", **settings))
         self.assertEqual(self.ignored, [])
         return tuple(now - then for now, then in zip(held(), before))

@@ -106,9 +106,9 @@ class Gpu(Case):
                 y = torch.sin(y)
             y.sum().backward()
 
-        x = torch.randn(1 << 20, requires_grad=True)  # 24 times 4 MiB
+        x = torch.randn(1 << 19, requires_grad=True)  # 24 times 2 MiB
         step(x)
-        budget = StandIn().memory()[0] + (48 << 20)
+        budget = StandIn().memory()[0] + (24 << 20)
         before = StandIn.asked
         swap = Swap(budget, device=StandIn(), tiers="memory=256MiB")
         for _ in range(12):

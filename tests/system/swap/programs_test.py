@@ -1,30 +1,43 @@
 #!/usr/bin/env python3
 """Programs that know nothing of swapping."""
+import functools
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import unittest
+import warnings
 
-from scene import BIG, MODULES, PROGRAM, UNAWARE, Case
+from scene import BIG, MODULES, PROGRAM, UNAWARE, Case, Swap, train
+
+
+def run(script, *before, **environment):
+    return subprocess.run(
+        [*before, sys.executable, "-c", script, "--lr", "1"],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=300,
+    )
+
+
+@functools.cache
+def plainly():
+    """As a task that has a budget and does not ask for swapping: nothing of it is loaded."""
+    given = {"TIERPILOT_SWAP_BUDGET": BIG, "TIERPILOT_SWAP_TIERS": "memory=64MiB"}
+    return run(UNAWARE, **given, TIERPILOT_SWAP_LIBRARY="/nonexistent")
 
 
 class Programs(Case):
     SCRIPT = UNAWARE
 
     def run_it(self, *before, **environment):
-        return subprocess.run(
-            [*before, sys.executable, "-c", self.SCRIPT, "--lr", "1"],
-            env={**os.environ, **environment},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=300,
-        )
+        return run(self.SCRIPT, *before, **environment)
 
     def test_a_script_that_knows_nothing_of_it(self):
-        plain = self.run_it()
+        plain = plainly()
         with tempfile.NamedTemporaryFile() as report:
             swapped = self.run_it(
                 PROGRAM, "run", "--budget", BIG, "--policy", "swap-all", "--tiers", "memory=64MiB",
@@ -86,7 +99,7 @@ print(len(trained), [p.sum().item() for model in models for p in model.parameter
         self.assertEqual(swapped.stdout, plain.stdout, swapped.stderr)
 
     def test_a_script_whose_layers_are_computed_again(self):
-        plain = self.run_it()
+        plain = plainly()
         with tempfile.NamedTemporaryFile() as report:
             again = self.run_it(
                 PROGRAM, "run", "--budget", BIG, "--policy", "checkpoint", "--recompute", "--tiers", "memory=64MiB",
@@ -99,44 +112,58 @@ print(len(trained), [p.sum().item() for model in models for p in model.parameter
         self.assertEqual(said["copies_out"], 0)
 
     def test_the_next_run_starts_with_what_was_learned(self):
-        plain = self.run_it()
+        plain = plainly()
         with tempfile.TemporaryDirectory() as folder:
             plans, report = os.path.join(folder, "plans"), os.path.join(folder, "report")
 
-            def run(budget=BIG):
+            def again():
                 ended = self.run_it(
-                    PROGRAM, "run", "--budget", budget, "--tiers", "memory=64MiB", "--plan-file", plans,
+                    PROGRAM, "run", "--budget", BIG, "--tiers", "memory=64MiB", "--plan-file", plans,
                     "--report", report, "--"
                 )
                 self.assertEqual((ended.returncode, ended.stdout), (0, plain.stdout), ended.stderr)
                 with open(report, encoding="utf-8") as file:
-                    return json.loads(file.readlines()[-1]), ended.stderr
+                    return json.loads(file.readlines()[-1])
 
-            first, _ = run()
+            first = again()
             self.assertGreaterEqual(first["learning_steps"], 2)
             self.assertEqual(first["copies_out"], 0)  # all plainly fits, from the first step on
-            second, _ = run()
+            second = again()
             self.assertEqual((second["restored_steps"], second["known_steps"]), (1, 1))
             self.assertEqual(second["learning_steps"], 0)
             # There is room for all: a known step moves nothing and waits for nothing.
             self.assertEqual((second["copies_out"], second["stalls"]), (0, 0))
+            self.assertEqual(sorted(os.listdir(folder)), ["plans", "report"])
 
-            other, said = run("7GiB")
-            self.assertEqual(other["restored_steps"], 0)
+    def test_what_was_learned_otherwise_or_is_damaged_is_told_and_replaced(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plans = os.path.join(folder, "plans")
+
+            def restored(budget):
+                with warnings.catch_warnings(record=True) as said:
+                    warnings.simplefilter("always")
+                    swap = Swap(budget, "swap", "memory=64MiB", plan_file=plans)
+                    steps = swap.statistics()["restored_steps"]
+                    train(swap, (24,) * 4, evaluate=False)
+                    swap.keep()
+                return steps, " ".join(str(warning.message) for warning in said)
+
+            self.assertEqual(restored(BIG), (0, ""))
+            steps, said = restored("7GiB")
+            self.assertEqual(steps, 0)
             self.assertIn("another budget", said)
             with open(plans, "r+b") as file:
                 file.seek(200)
                 file.write(b"?")
-            damaged, said = run("7GiB")
-            self.assertEqual(damaged["restored_steps"], 0)
+            steps, said = restored("7GiB")
+            self.assertEqual(steps, 0)
             self.assertIn("checksum", said)
-            again, said = run("7GiB")  # it was replaced
-            self.assertEqual((again["restored_steps"], said), (1, ""))
-            self.assertEqual(sorted(os.listdir(folder)), ["plans", "report"])
+            self.assertEqual(restored("7GiB"), (1, ""))
+            self.assertEqual(os.listdir(folder), ["plans"])
 
     def test_a_task_has_a_budget_and_swaps_only_where_it_is_asked_to(self):
         given = {"TIERPILOT_SWAP_BUDGET": BIG, "TIERPILOT_SWAP_TIERS": "memory=64MiB"}
-        plain = self.run_it(**given, TIERPILOT_SWAP_LIBRARY="/nonexistent")
+        plain = plainly()
         self.assertEqual((plain.returncode, plain.stderr), (0, ""))
         with tempfile.NamedTemporaryFile() as report:
             swapped = self.run_it(PROGRAM, "run", "--policy", "swap-all", "--report", report.name, "--", **given)
@@ -155,7 +182,7 @@ thread = threading.Thread(target=lambda: __import__("torch"))
 thread.start()
 thread.join()
 """
-        plain = self.run_it()
+        plain = plainly()
         with tempfile.NamedTemporaryFile() as report:
             swapped = subprocess.run(
                 [PROGRAM, "run", "--budget", BIG, "--policy", "swap-all", "--tiers", "memory=64MiB", "--report", report.name,

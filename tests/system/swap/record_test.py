@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """tiertool swap record: the log of a step of a program that knows nothing of it, and its replay."""
+import functools
+import importlib.util
 import json
 import os
 import subprocess
@@ -9,10 +11,8 @@ import unittest
 
 TIERTOOL = sys.argv[1]
 del sys.argv[1]
-try:
-    import torch  # noqa: F401
-except ImportError as error:
-    print(f"skipped: no PyTorch for {sys.executable}: {error}")
+if not importlib.util.find_spec("torch"):  # to import it takes a second
+    print(f"skipped: no PyTorch for {sys.executable}")
     sys.exit(77)
 
 # LAYERS layers that keep their output for the backward pass, each of BATCH * WIDTH floats.
@@ -40,6 +40,25 @@ def run(*words):
     return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300)
 
 
+KEPT = tempfile.TemporaryDirectory()
+
+
+def record(log, program, *options):
+    return run(TIERTOOL, "-j", "swap", "record", "--log", log, *options, "--", sys.executable, "-c", program)
+
+
+def lines_of(log):
+    with open(log, encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+@functools.cache
+def recorded():
+    """PROGRAM's log, and what was said as it was made."""
+    log = os.path.join(KEPT.name, "step.dtr")
+    return log, record(log, PROGRAM)
+
+
 class Record(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -47,15 +66,14 @@ class Record(unittest.TestCase):
         self.log = os.path.join(folder.name, "step.dtr")
 
     def record(self, program, *options):
-        return run(TIERTOOL, "-j", "swap", "record", "--log", self.log, *options, "--", sys.executable, "-c", program)
+        return record(self.log, program, *options)
 
     def lines(self):
-        with open(self.log, encoding="utf-8") as file:
-            return [json.loads(line) for line in file]
+        return lines_of(self.log)
 
     def test_the_program_computes_what_it_computes_alone(self):
         alone = run(sys.executable, "-c", PROGRAM).stdout
-        watched = self.record(PROGRAM)
+        _, watched = recorded()
         self.assertEqual(watched.returncode, 0, watched.stderr)
         self.assertTrue(watched.stderr.startswith(alone), watched.stderr)
         self.assertEqual(json.loads(watched.stdout)["exit_code"], 0)
@@ -75,10 +93,10 @@ class Record(unittest.TestCase):
         self.assertTrue(watched.stderr.startswith(run(sys.executable, "-c", program).stdout), watched.stderr)
 
     def test_a_forward_and_a_backward_pass_are_in_it_with_their_bytes(self):
-        ended = self.record(PROGRAM)
+        log, ended = recorded()
         self.assertEqual(ended.returncode, 0, ended.stderr)
         told = json.loads(ended.stdout)
-        lines = self.lines()
+        lines = lines_of(log)
         calls = [line for line in lines if line["INSTRUCTION"] == "CALL"]
         middle = lines.index({"INSTRUCTION": "ANNOTATE", "ANNOTATION": "BACKWARD"})
         forward = [line["NAME"] for line in lines[:middle] if line["INSTRUCTION"] == "CALL"]
@@ -99,8 +117,8 @@ class Record(unittest.TestCase):
             self.assertLessEqual(set(line.get("ARGS", [])), names)
 
     def test_it_replays_under_a_budget(self):
-        self.record(PROGRAM)
-        replayed = run(TIERTOOL, "-j", "swap", "replay", self.log, "--budget-ratio", "1,0.6", "--policy", "swap,h_DTR",
+        log, _ = recorded()
+        replayed = run(TIERTOOL, "-j", "swap", "replay", log, "--budget-ratio", "1,0.6", "--policy", "swap,h_DTR",
                        "--thrash-limit", "1000")  # an operator that a busy machine held up is dear to run again
         self.assertEqual(replayed.returncode, 0, replayed.stderr)
         rows = json.loads(replayed.stdout)["results"]
@@ -150,12 +168,12 @@ class Record(unittest.TestCase):
         self.assertIn("/no/such/folder", ended.stderr)
         self.assertNotIn("it ran", ended.stdout + ended.stderr)
 
-    def test_an_older_log_is_there_until_the_program_has_ended(self):
+    def test_an_older_log_is_there_until_the_program_has_ended_whose_status_is_told(self):
         with open(self.log, "w", encoding="utf-8") as file:
             file.write("of an earlier run\n")
         looks = f"print(open({self.log!r}).read(), flush=True)\n"
-        ended = self.record(looks + PROGRAM + looks)
-        self.assertEqual(ended.returncode, 0, ended.stderr)
+        ended = self.record(looks + PROGRAM + looks + "raise SystemExit(7)")
+        self.assertEqual(ended.returncode, 7, ended.stderr)
         self.assertEqual(ended.stderr.count("of an earlier run"), 2)
         self.assertIn("INSTRUCTION", self.lines()[0])
         self.assertEqual(os.listdir(os.path.dirname(self.log)), ["step.dtr"])
@@ -192,9 +210,8 @@ class Record(unittest.TestCase):
             self.assertIn("INSTRUCTION", self.lines()[0])
         self.assertEqual(os.listdir(os.path.join(folder, "kept")), ["real.dtr"])
 
-    def test_its_end_is_the_programs(self):
-        self.assertEqual(self.record(PROGRAM + "\nraise SystemExit(7)").returncode, 7)
-        self.assertEqual(self.record("raise SystemExit(9)").returncode, 9, "also where no step was recorded")
+    def test_where_no_step_was_recorded_its_end_is_the_programs_too(self):
+        self.assertEqual(self.record("raise SystemExit(9)").returncode, 9)
         self.assertEqual(self.record("pass").returncode, 3)
         missing = run(TIERTOOL, "swap", "record", "--log", self.log, "--", "/no/such/program")
         self.assertNotEqual(missing.returncode, 0)

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,9 @@ from state_scene import OPTIMISERS, Training, everything_leaves
 import torch  # after scene, which skips without it
 from tierpilot.hooks import torch_loop
 from tierpilot.swapping.optimisers import States
+
+with open("/proc/self/status", encoding="ascii") as status:  # as long as there is nothing else
+    OWN_BYTES = int(re.search(r"RssAnon:\s+(\d+)", status.read())[1]) << 10
 
 
 class Values(Case):
@@ -326,9 +330,7 @@ print(loss.item(), model[0].weight.sum().item(), optimiser.state[model[0].weight
 
     def budget(self):
         """Weights, gradients and a part of the states beside what PyTorch itself has, which differs by version: 400 MiB with 1.13."""
-        told = "import re, torch; print(re.search(r'RssAnon:\\s+(\\d+)', open('/proc/self/status').read())[1])"
-        own = int(subprocess.run([sys.executable, "-c", told], stdout=subprocess.PIPE, text=True, timeout=300).stdout) << 10
-        return max(400 << 20, own + (288 << 20))
+        return max(400 << 20, OWN_BYTES + (288 << 20))
 
     def run_it(self, budget, *options):
         with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:

@@ -2,6 +2,8 @@
 """Every job of `quickstart sharing` trains.
 
 Arguments: its script, the Python module's folder."""
+import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -24,12 +26,17 @@ import train  # noqa: E402
 class Jobs(unittest.TestCase):
     def test_each_trains(self):
         for name in train.JOBS:
-            with self.subTest(job=name), tempfile.TemporaryDirectory() as folder:
-                made = {**os.environ, "PYTHONPATH": MODULES}
-                ended = subprocess.run([sys.executable, SCRIPT, name, "2"], cwd=folder, env=made, text=True,
-                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-                self.assertEqual(ended.returncode, 0, ended.stdout)
-                self.assertIn("2 iterations", ended.stdout)
+            with self.subTest(job=name), contextlib.redirect_stdout(io.StringIO()) as said:
+                train.train(name, 2)
+                self.assertIn("2 iterations", said.getvalue())
+
+    def test_as_a_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            made = {**os.environ, "PYTHONPATH": MODULES}
+            ended = subprocess.run([sys.executable, SCRIPT, "mlp", "2"], cwd=folder, env=made, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(ended.returncode, 0, ended.stdout)
+        self.assertIn("2 iterations", ended.stdout)
 
 
 if __name__ == "__main__":

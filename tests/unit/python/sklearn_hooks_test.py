@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """Unchanged scikit-learn scripts report their loss; a node is played by this test."""
+import importlib.util
 import json
 import os
 import socket
@@ -8,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-PYTHON = "/usr/bin/python3"
+PYTHON = sys.executable
 MODULES = sys.argv.pop(1)
 
 DATA = """
@@ -137,7 +138,7 @@ class UnchangedScripts(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if subprocess.run([PYTHON, "-c", "import sklearn"], capture_output=True).returncode:
+    if not importlib.util.find_spec("sklearn"):
         print("python3-sklearn is not installed")
         sys.exit(77)
     unittest.main(verbosity=2)
