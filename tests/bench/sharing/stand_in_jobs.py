@@ -1,8 +1,9 @@
 """In place of gpu_share_jobs.py where no GPU is, to try gpu_shares.py: --job stand_in_jobs.py, with tests/fake_nvml found through
-LD_LIBRARY_PATH, its folder in FAKE_NVML, and --mps-control tests/fake_mps/nvidia-cuda-mps-control. They compute on the processor."""
+LD_LIBRARY_PATH, its folder in FAKE_NVML, and --mps-control tests/fake_mps/nvidia-cuda-mps-control. They rest where those compute."""
 import os
 import pathlib
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import gpu_share_jobs as jobs
@@ -21,7 +22,7 @@ def main(kind, path, stop):
     if kind == "greedy":
         report.say(refused="as MPS would", had_bytes=2 << 30)
         return 7
-    jobs.whole_seconds(report, stop, {"products": lambda: sum(range(10000)), "steps": lambda: sum(range(20000))})
+    jobs.whole_seconds(report, stop, {"products": lambda: time.sleep(0.001), "steps": lambda: time.sleep(0.002)})
     if kind == "crash" and jobs.ATTEMPT == 1:
         pathlib.Path(os.environ["CUDA_MPS_PIPE_DIRECTORY"], "status").write_text("FAULT\n", encoding="utf-8")
         report.say(crashed="as a bad index would")

@@ -28,7 +28,7 @@ class RealNets(unittest.TestCase):
     def test_swapping_trains_what_plain_training_has_no_room_for(self):
         with tempfile.TemporaryDirectory() as folder:
             report = pathlib.Path(folder) / "nets.json"
-            ended = run("--nets=alexnet", "--parts=double", "--policies=plain,swap", "--plain=40", "--turns=4",
+            ended = run("--nets=alexnet", "--parts=double", "--policies=plain,swap", "--plain=80", "--turns=4",
                         f"--json={report}")
             self.assertEqual(ended.returncode, 0, ended.stderr)
             said = json.loads(report.read_text())
@@ -38,7 +38,7 @@ class RealNets(unittest.TestCase):
             self.assertNotEqual(tier["read_gb_per_s"], own["copy_gb_per_s"])
             self.assertGreater(tier["latency_us"], 0)
         net = said["nets"]["alexnet"]
-        self.assertEqual(net["double"]["batch"], 80)
+        self.assertEqual(net["double"]["batch"], 160)
         rows = net["double"]["rows"]
         self.assertFalse(rows["plain"]["fits"], rows)
         self.assertTrue(rows["swap"]["fits"], rows)
@@ -46,7 +46,7 @@ class RealNets(unittest.TestCase):
         self.assertLessEqual(rows["swap"]["peak_bytes"], net["budget_bytes"])
         self.assertEqual(rows["swap"]["steps"], 4)
         self.assertGreater(rows["swap"]["out_mib"], 1)
-        for word in ("| alexnet | 80 | plain | took more than the budget", "| alexnet | 80 | swap |"):
+        for word in ("| alexnet | 160 | plain | took more than the budget", "| alexnet | 160 | swap |"):
             self.assertIn(word, ended.stdout)
 
     def test_what_it_does_not_know_is_told(self):
