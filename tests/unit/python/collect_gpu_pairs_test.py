@@ -111,9 +111,7 @@ class PairsOnGpu(unittest.TestCase):
         study = json.loads(told)["studies"][0]
         self.assertEqual((study["target"], study["rows"]), ("retained, law of measured use", 4))
 
-    def test_use_is_told_by_the_kernels_too_where_these_can_be_traced(self):
-        self.collected(1, STAND_IN_TRACES="1")
-        row = self.rows()[0]
+    def expect_use_by_kernels(self, row):
         for job in "ab":
             # Kernels of the stand-in cover 150 us of an iteration.
             milli = 1000 * 150e-6 * float(row[f"alone_{job}"])
@@ -171,7 +169,7 @@ class PairsOnGpu(unittest.TestCase):
         wait_for(lambda: not lives(running.pid))
         running.communicate()
 
-    def test_programs_of_mps_are_told_and_its_server_is_nobody_else(self):
+    def test_under_mps_that_is_told_its_server_is_nobody_else_and_traced_kernels_tell_the_use(self):
         server = self.path("nvidia-cuda-mps-server")
         shutil.copy(shutil.which("sleep"), server)
         serves = subprocess.Popen([server, "1000"])
@@ -183,8 +181,9 @@ class PairsOnGpu(unittest.TestCase):
         refused = self.begin(1)
         self.assertIn(str(serves.pid), refused.communicate()[1])
         self.assertNotEqual(refused.returncode, 0)
-        self.collected(1, CUDA_MPS_PIPE_DIRECTORY=self.path("mps"))
+        self.collected(1, CUDA_MPS_PIPE_DIRECTORY=self.path("mps"), STAND_IN_TRACES="1")
         self.assertEqual((self.machine()["mps"], len(self.rows())), (True, 1))
+        self.expect_use_by_kernels(self.rows()[0])
         with open(self.path("clients"), "a") as file:
             file.write(f"GPU-a {os.getpid()} 1000\n")
         beside = self.begin(1, CUDA_MPS_PIPE_DIRECTORY=self.path("mps"))
