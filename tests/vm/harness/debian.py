@@ -1,12 +1,13 @@
 """Debian packages, downloaded and unpacked into the cache; nothing is installed."""
 
-import functools
 import pathlib
 import re
 import shutil
 import subprocess
 
 from harness import cache
+
+LISTS = pathlib.Path("/var/lib/apt/lists")
 
 
 def run(command, **options):
@@ -23,12 +24,24 @@ def run(command, **options):
     return done.stdout
 
 
-@functools.cache
 def package_fields(package):
-    text = run(["apt-cache", "show", "--no-all-versions", package]).decode()
+    text = apt_shows(package)
     if not text:
         raise cache.Unavailable(f"apt knows no package {package}; apt-get update may help")
     return dict(re.findall(r"^(\S+): (.*)$", text, re.MULTILINE))
+
+
+def apt_shows(package):
+    """Remembered until apt's lists change: reading them takes apt a second for each package."""
+    note = cache.directory() / "apt" / package
+    lists = f"{LISTS.stat().st_mtime_ns if LISTS.exists() else 0}\n"
+    known = note.read_text() if note.exists() else ""
+    if known.startswith(lists):
+        return known.removeprefix(lists)
+    text = run(["apt-cache", "show", "--no-all-versions", package]).decode()
+    note.parent.mkdir(exist_ok=True)
+    note.write_text(lists + text)
+    return text
 
 
 def unpacked(package):

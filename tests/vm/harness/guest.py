@@ -14,7 +14,7 @@ import tempfile
 import time
 import traceback
 
-from harness import cache, debian, image, kernel, live
+from harness import cache, debian, image, kernel, live, systemd
 
 QEMU = "qemu-system-x86_64"
 # The kernel patches itself by way of breakpoints. QEMU 7.2 with a thread for each CPU may translate
@@ -188,7 +188,7 @@ class Guest:
         for package in self.machine.packages:
             made.add_tree(debian.unpacked(package))
         if self.machine.init == "systemd":
-            add_systemd(made)
+            systemd.add_to(made)
         self._add_guest_files(made, script)
         return made
 
@@ -207,23 +207,6 @@ class Guest:
         modules += ["virtio_net"] if self.machine.network else []
         for number, (name, data) in enumerate(self.kernel.module_files(modules)):
             made.add_bytes(f"/vm/modules/{number:02}-{name}.ko", data)
-
-
-def add_systemd(made):
-    """This machine's own systemd, without udev and D-Bus: root's systemctl needs neither."""
-    files = debian.installed_files("systemd")
-    for path in files:
-        made.add_file(str(path), path)
-    made.add_libraries([path for path in files if path.is_file() and is_elf(path)])
-    for unit in (HERE / "guest" / "systemd").iterdir():
-        made.add_bytes(f"/etc/systemd/system/{unit.name}", unit.read_bytes())
-    made.add_link("/etc/systemd/system/default.target", "vm.target")
-    made.add_bytes("/etc/machine-id", b"0123456789abcdef0123456789abcdef\n")
-
-
-def is_elf(path):
-    with open(path, "rb") as file:
-        return file.read(4) == b"\x7fELF"
 
 
 def unpack(path):
