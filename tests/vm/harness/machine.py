@@ -13,7 +13,7 @@ Keys of a case file (TOML); only nodes are required:
     init = "script"             or "systemd": the script is then a service's
     count_instructions = true   the guest's clock counts them: its times do not depend on the host
     one_thread = false          true: emulates its CPUs in turns, some of them more slowly
-    far_ns = 400                delay of loads and stores on the second of two nodes
+    far_ns = 400                delay of programs' loads and stores on the second of two nodes
     access_ns = 0               far_ns: an access begins so long after the CPU's last one or later
     disk_mib = 0                an empty disk: the script then starts in a file system on it, /mnt
     network = false             of user mode: this machine's loopback is 10.0.2.2; eth0 is not set up

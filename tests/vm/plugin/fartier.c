@@ -10,6 +10,8 @@
 // A processor does not go to memory for every access, and neither does this: lines that a CPU has
 // touched lately are not delayed. The filter is direct-mapped and by virtual address, as the L1
 // cache that it stands for, and as large: 32 KiB.
+//
+// The kernel's own accesses are not delayed either: a boot would take several times as long.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,7 @@
 #include "qemu_plugin.h"
 
 enum { kMaxCpus = 64, kLineBits = 6, kLines = 512 };
+static const uint64_t kKernelStart = (uint64_t)1 << 63;
 
 struct cpu {
   uint64_t lines[kLines];
@@ -67,6 +70,7 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vi
 
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {
   (void)id;
+  if (qemu_plugin_tb_vaddr(block) >= kKernelStart) return;
   const size_t count = qemu_plugin_tb_n_insns(block);
   for (size_t i = 0; i < count; ++i)
     qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(block, i), on_access,

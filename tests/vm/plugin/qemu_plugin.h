@@ -26,6 +26,7 @@ typedef void (*qemu_plugin_memory_callback_t)(unsigned int vcpu, qemu_plugin_mem
 typedef void (*qemu_plugin_exit_callback_t)(qemu_plugin_id_t id, void* data);
 
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_plugin_tb_callback_t callback);
+uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb* block);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb* block);
 struct qemu_plugin_insn* qemu_plugin_tb_get_insn(const struct qemu_plugin_tb* block, size_t index);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn* instruction,
