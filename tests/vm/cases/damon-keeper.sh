@@ -4,7 +4,7 @@ units="-u tierpilotd -u tierpilot-damon -u tierpilot-coordinator -u foreign"
 
 die() { echo "$*"; journalctl -b -o cat $units; exit 1; }
 until_true() {
-  for _ in $(seq 800); do "$@" >/dev/null 2>&1 && return; sleep 0.5; done
+  for _ in $(seq 500); do "$@" >/dev/null 2>&1 && return; sleep 1; done
   die "never true: $*"
 }
 put() { answer=$1; shift; "$@" >"/out/$answer" 2>&1; }

@@ -43,7 +43,8 @@ echo 0 >/sys/kernel/mm/numa/demotion_enabled
 until_loaded tp_migr_fentry
 echo 2 >/proc/sys/kernel/numa_balancing
 failed=0
-/vm/unit-test unit_probe_passive || failed=1
+# Not what needs no kernel, or a disk: the build machine runs that.
+/vm/unit-test unit_probe_passive '-CostGovernor.*:GovernorThread.*:PassiveProbe.WrittenBytesReachTheDevice' || failed=1
 echo 0 >/proc/sys/kernel/numa_balancing
 killall -INT tiertool
 wait

@@ -5,7 +5,7 @@ die() { echo "$*"; journalctl -b -o cat -u tierpilotd -u tierpilot-coordinator; 
 # `put NAME COMMAND...`: its output comes back, also when it fails.
 put() { answer=$1; shift; "$@" >"/out/$answer" 2>&1; }
 until_true() {
-  for _ in $(seq 400); do "$@" >/dev/null 2>&1 && return; sleep 0.5; done
+  for _ in $(seq 300); do "$@" >/dev/null 2>&1 && return; sleep 1; done
   die "never true: $*"
 }
 main_pid() { systemctl show -P MainPID "$1"; }
