@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "base/text/json_text.h"
 #include "policies/sharing/predict/jobs/gpu_model.h"
 #include "tests/fake_nvml/made_gpus.h"
 #include "tests/system/cluster.h"
@@ -43,7 +42,7 @@ class GpuForecast : public testing::Test {
                       gpu.memory_clock_mhz, gpu.bus_width_bits, gpu.memory_bytes));
     std::ifstream shipped(std::filesystem::path(program("TIERPILOT_TEST_SOURCE")) /
                           "policies/weights/job-predictor.json");
-    auto predictor = parse_json<Json>(shipped);
+    auto predictor = Json::parse(shipped);
     predictor.erase("gpu");
     if (known)
       predictor["gpu"] = sharing::gpu_model_json(
