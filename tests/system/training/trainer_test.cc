@@ -141,9 +141,14 @@ Trained train_deep_net(const std::filesystem::path& folder, const Argv& more) {
   return trained;
 }
 
+const Trained& trained_without_budget() {
+  static const Trained kTrained = train_deep_net(TempFolder("/var/tmp").path(), {});
+  return kTrained;
+}
+
 TEST(TrainerBudget, HoldsItsMemoryAndEndsWithTheSameLoss) {
   const TempFolder folder("/var/tmp");
-  const auto plain = train_deep_net(folder.path(), {});
+  const auto& plain = trained_without_budget();
   const auto held = train_deep_net(folder.path(), {"--swap-budget", "200MiB"});
   EXPECT_EQ(held.end["loss"], plain.end["loss"]);
   EXPECT_EQ(plain.end["swap"], nullptr);
@@ -157,7 +162,7 @@ TEST(TrainerBudget, HoldsItsMemoryAndEndsWithTheSameLoss) {
 
 TEST(TrainerBudget, BlocksThatMayBeComputedAgainEndWithTheSameLoss) {
   const TempFolder folder("/var/tmp");
-  const auto plain = train_deep_net(folder.path(), {});
+  const auto& plain = trained_without_budget();
   const auto held = train_deep_net(folder.path(), {"--swap-budget", "200MiB", "--swap-recompute"});
   EXPECT_EQ(held.end["loss"], plain.end["loss"]);
   EXPECT_EQ(held.end["swap"]["segments"], 4 * 12) << held.end["swap"];

@@ -168,7 +168,8 @@ class Guest:
         plugin = self._built("tests/vm/plugin/fartier.so")
         start = self.machine.delayed_from()
         machine = self.machine
-        return ["-plugin", f"{plugin},start={start:#x},ns={machine.far_ns},every={machine.access_ns}"]
+        options = f"start={start:#x},ns={machine.far_ns},every={machine.access_ns},kernel={int(machine.far_kernel)}"
+        return ["-plugin", f"{plugin},{options}"]
 
     def _built(self, path):
         program = self.build / path

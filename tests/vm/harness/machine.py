@@ -14,6 +14,7 @@ Keys of a case file (TOML); only nodes are required:
     count_instructions = true   the guest's clock counts them: its times do not depend on the host
     one_thread = false          true: emulates its CPUs in turns, some of them more slowly
     far_ns = 400                delay of programs' loads and stores on the second of two nodes
+    far_kernel = false          true: of the kernel's too, as when it moves pages; a boot takes longer
     access_ns = 0               far_ns: an access begins so long after the CPU's last one or later
     disk_mib = 0                an empty disk: the script then starts in a file system on it, /mnt
     network = false             of user mode: this machine's loopback is 10.0.2.2; eth0 is not set up
@@ -63,6 +64,7 @@ class Machine:
     count_instructions: bool = False
     one_thread: bool = False
     far_ns: int | None = None
+    far_kernel: bool = False
     access_ns: int = 0
     files: dict[str, str] = dataclasses.field(default_factory=dict)
     cxl_pmem_mib: int = 0
@@ -97,7 +99,7 @@ class Machine:
 
     def kernel_command_line(self):
         # On a busy host the kernel's check of the timer fails, though the timer works. Its checks of
-        # its ciphers take a quarter of a boot.
+        # its ciphers take a fifth of a boot.
         words = ["console=ttyS0", "panic=-1", "quiet", "mitigations=off", "no_timer_check",
                  "cryptomgr.notests", "audit=0", self.kernel_arguments]
         for number, node in enumerate(self.nodes):
