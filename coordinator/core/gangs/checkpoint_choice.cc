@@ -9,17 +9,6 @@
 namespace tierpilot {
 namespace {
 
-// By rising number.
-std::vector<CheckpointName> names_of(const Catalog& catalog, uint64_t task) {
-  std::vector<CheckpointName> names;
-  const auto prefix = fmt::format("{}{}.", kCheckpointPrefix, task);
-  const auto& all = catalog.all();
-  for (auto at = all.lower_bound(prefix); at != all.end() && at->first.starts_with(prefix); ++at)
-    if (const auto name = parse_checkpoint_name(at->first)) names.push_back(*name);
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 bool can_be_had(const ClusterState& state, const Catalog::Entry& entry) {
   return std::any_of(entry.replicas.begin(), entry.replicas.end(), [&](const auto& replica) {
     const auto* node = state.registry.find(replica.first);
@@ -37,6 +26,16 @@ std::string may_be_back_with(const ClusterState& state, const Catalog::Entry& en
 
 }  // namespace
 
+std::vector<CheckpointName> checkpoints_of(const Catalog& catalog, uint64_t task) {
+  std::vector<CheckpointName> names;
+  const auto prefix = fmt::format("{}{}.", kCheckpointPrefix, task);
+  const auto& all = catalog.all();
+  for (auto at = all.lower_bound(prefix); at != all.end() && at->first.starts_with(prefix); ++at)
+    if (const auto name = parse_checkpoint_name(at->first)) names.push_back(*name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 bool is_safe(const Catalog::Entry& entry) {
   return nodes_that_keep(entry) >= entry.dataset.replicas;
 }
@@ -50,7 +49,7 @@ std::string awaited_node(const ClusterState& state) {
 }
 
 std::string newest_checkpoint(const ClusterState& state, uint64_t task) {
-  const auto names = names_of(state.catalog, task);
+  const auto names = checkpoints_of(state.catalog, task);
   for (auto name = names.rbegin(); name != names.rend(); ++name)
     if (can_be_had(state, *state.catalog.find(to_string(*name)))) return to_string(*name);
   return {};
@@ -58,7 +57,7 @@ std::string newest_checkpoint(const ClusterState& state, uint64_t task) {
 
 std::string awaited_checkpoint(const ClusterState& state, uint64_t task) {
   if (state.saving.contains(task)) return "waiting until a checkpoint of it is written down";
-  const auto names = names_of(state.catalog, task);
+  const auto names = checkpoints_of(state.catalog, task);
   for (auto name = names.rbegin(); name != names.rend(); ++name) {
     const auto& entry = *state.catalog.find(to_string(*name));
     if (can_be_had(state, entry)) return {};
@@ -70,12 +69,12 @@ std::string awaited_checkpoint(const ClusterState& state, uint64_t task) {
 }
 
 std::optional<CheckpointName> last_checkpoint(const ClusterState& state, uint64_t task) {
-  const auto names = names_of(state.catalog, task);
+  const auto names = checkpoints_of(state.catalog, task);
   return names.empty() ? std::nullopt : std::optional(names.back());
 }
 
 std::optional<CheckpointName> last_safe_checkpoint(const ClusterState& state, uint64_t task) {
-  const auto names = names_of(state.catalog, task);
+  const auto names = checkpoints_of(state.catalog, task);
   const auto safe = std::find_if(names.rbegin(), names.rend(), [&](const auto& name) {
     return is_safe(*state.catalog.find(to_string(name)));
   });
@@ -83,7 +82,7 @@ std::optional<CheckpointName> last_safe_checkpoint(const ClusterState& state, ui
 }
 
 std::optional<CheckpointName> newest_that_is_away(const ClusterState& state, uint64_t task) {
-  const auto names = names_of(state.catalog, task);
+  const auto names = checkpoints_of(state.catalog, task);
   const auto away = std::find_if(names.rbegin(), names.rend(), [&](const auto& name) {
     return nodes_that_keep(*state.catalog.find(to_string(name))) == 0;
   });

@@ -11,6 +11,8 @@
 
 namespace tierpilot {
 
+// All that have been found of the task, the oldest first.
+std::vector<CheckpointName> checkpoints_of(const Catalog& catalog, uint64_t task);
 // The newest that a try of the task could begin from now: some node that can be asked holds it.
 // Empty: none.
 std::string newest_checkpoint(const ClusterState& state, uint64_t task);

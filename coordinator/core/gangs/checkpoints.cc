@@ -286,7 +286,7 @@ void Checkpoints::ask_all_on(const std::string& node, const std::string& reason)
 }
 
 std::vector<ShownCheckpoint> Checkpoints::of(uint64_t task) const {
-  auto names = names_of(state_.catalog, task);
+  auto names = checkpoints_of(state_.catalog, task);
   std::reverse(names.begin(), names.end());
   const auto job = jobs_.find(task);
   std::vector<ShownCheckpoint> shown;
