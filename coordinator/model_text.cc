@@ -1,24 +1,24 @@
 // The writing side of model_json.h. Members stand in alphabetical order, as nlohmann has them: the
 // digests by which a repeated submit is known are taken of these texts.
-#include "coordinator/json_text.h"
+#include "coordinator/json_writer.h"
 #include "coordinator/model_json.h"
 
 namespace tierpilot {
 
-// Not in an unnamed namespace, where JsonText would not find them.
+// Not in an unnamed namespace, where JsonWriter would not find them.
 
-static void write_json(JsonText& out, const Figure& figure) {
+static void write_json(JsonWriter& out, const Figure& figure) {
   if (figure.value)
     out.write(*figure.value);
   else
     out.write(figure.unavailable);
 }
 
-static void write_json(JsonText& out, const DatasetUse& use) {
+static void write_json(JsonWriter& out, const DatasetUse& use) {
   out.object([&] { out.put("dataset", use.dataset).put("write", use.write); });
 }
 
-static void write_json(JsonText& out, const DatasetVersion& version) {
+static void write_json(JsonWriter& out, const DatasetVersion& version) {
   out.object([&] {
     out.put("bytes", version.bytes).put("dataset", version.dataset);
     if (version.digest.known()) out.put("digest", to_string(version.digest));
@@ -34,7 +34,7 @@ struct Column {
 };
 
 template <class Member>
-static void write_json(JsonText& out, const Column<Member>& column) {
+static void write_json(JsonWriter& out, const Column<Member>& column) {
   out.array(column.candidates,
             [&](const CandidateRecord& each) -> const Member& { return each.*column.member; });
 }
@@ -43,7 +43,7 @@ struct CandidateColumns {
   const std::vector<CandidateRecord>& of;
 };
 
-static void write_json(JsonText& out, const CandidateColumns& candidates) {
+static void write_json(JsonWriter& out, const CandidateColumns& candidates) {
   out.object([&] {
     const auto put = [&](const char* name, auto member) {
       out.put(name, Column{candidates.of, member});
@@ -59,7 +59,7 @@ static void write_json(JsonText& out, const CandidateColumns& candidates) {
   });
 }
 
-static void write_json(JsonText& out, const UnitLook& look) {
+static void write_json(JsonWriter& out, const UnitLook& look) {
   out.object([&] {
     out.put("free_memory_bytes", look.free_memory_bytes).put("free_milli", look.free_milli);
     if (!look.gpu.empty()) out.put("gpu", look.gpu);
@@ -69,7 +69,7 @@ static void write_json(JsonText& out, const UnitLook& look) {
   });
 }
 
-static void write_json(JsonText& out, const GangDecision& gang) {
+static void write_json(JsonWriter& out, const GangDecision& gang) {
   out.object([&] {
     out.put("expected_h", gang.expected_h).put("heuristic", gang.heuristic);
     out.put("heuristic_h", gang.heuristic_h).put("standing", gang.standing);
@@ -81,7 +81,7 @@ struct Arguments {
   const std::vector<std::string>& of;
 };
 
-static void write_json(JsonText& out, const Arguments& arguments) {
+static void write_json(JsonWriter& out, const Arguments& arguments) {
   out.array(arguments.of, [](const std::string& each) { return ExactBytes{each}; });
 }
 
@@ -89,13 +89,13 @@ struct Environment {
   const std::vector<std::pair<std::string, std::string>>& of;
 };
 
-static void write_json(JsonText& out, const Environment& environment) {
+static void write_json(JsonWriter& out, const Environment& environment) {
   out.array(environment.of, [](const auto& variable) {
     return std::pair(ExactBytes{variable.first}, ExactBytes{variable.second});
   });
 }
 
-static void write_json(JsonText& out, const GangSpec& gang) {
+static void write_json(JsonWriter& out, const GangSpec& gang) {
   out.object([&] {
     out.put("engine", std::string(engine_name(gang.engine))).put("estimate_ms", gang.estimate_ms);
     out.put("gpus_per_rank", gang.gpus_per_rank);
@@ -107,7 +107,7 @@ static void write_json(JsonText& out, const GangSpec& gang) {
   });
 }
 
-static void write_json(JsonText& out, const ShareSpec& share) {
+static void write_json(JsonWriter& out, const ShareSpec& share) {
   out.object([&] {
     if (share.engine != Engine::kCpu) out.put("engine", std::string(engine_name(share.engine)));
     out.put("estimate_ms", share.estimate_ms).put("latency_sensitive", share.latency_sensitive);
@@ -117,7 +117,7 @@ static void write_json(JsonText& out, const ShareSpec& share) {
   });
 }
 
-static void write_json(JsonText& out, const TrainingGoal& goal) {
+static void write_json(JsonWriter& out, const TrainingGoal& goal) {
   out.object([&] {
     out.put("deadline_ms", goal.deadline_ms).put("goal", goal.goal);
     out.put("measure", goal.measure).put("rises", goal.rises);
@@ -126,7 +126,7 @@ static void write_json(JsonText& out, const TrainingGoal& goal) {
 }
 
 std::string spec_text(const TaskSpec& spec) {
-  JsonText out;
+  JsonWriter out;
   out.object([&] {
     out.put("after", spec.after).put("argv", Arguments{spec.argv}).put("datasets", spec.datasets);
     out.put("env", Environment{spec.env}).put("float_operations", spec.float_operations);
@@ -146,7 +146,7 @@ std::string spec_text(const TaskSpec& spec) {
 }
 
 std::string exit_text(const TaskExit& exit) {
-  JsonText out;
+  JsonWriter out;
   out.object([&] {
     out.put("code", exit.code).put("cpu_system_ns", exit.cpu_system_ns);
     out.put("cpu_user_ns", exit.cpu_user_ns).put("how", std::string(task_end_name(exit.how)));
@@ -161,7 +161,7 @@ std::string exit_text(const TaskExit& exit) {
 }
 
 std::string rank_text(const RankOf& rank) {
-  JsonText out;
+  JsonWriter out;
   out.object([&] {
     out.put("cpu_units", rank.cpu_units).put("gang", rank.gang).put("gpus", rank.gpus);
     out.put("pid", rank.pid).put("rank", rank.rank);
@@ -170,7 +170,7 @@ std::string rank_text(const RankOf& rank) {
 }
 
 std::string share_text(const UnitShare& share) {
-  JsonText out;
+  JsonWriter out;
   out.object([&] {
     if (!share.gpu.empty()) out.put("gpu", share.gpu);
     out.put("memory_bytes", share.memory_bytes).put("milli", share.milli);
@@ -184,7 +184,7 @@ std::string share_text(const UnitShare& share) {
 }
 
 std::string served_text(const ServedData& served) {
-  JsonText out;
+  JsonWriter out;
   out.object([&] {
     out.put("evict_gb_per_s", served.evict_gb_per_s).put("evict_ns", served.evict_ns);
     out.put("evicted_bytes", served.evicted_bytes);
@@ -203,7 +203,7 @@ static std::string_view word_of(std::optional<Enum> value, const char* (*name)(E
 }
 
 std::string decision_text(const DecisionRecord& decision) {
-  JsonText out;
+  JsonWriter out;
   out.object([&] {
     out.put("arm", word_of(decision.arm, arm_name)).put("at_ms", decision.at_ms);
     out.put("attempt", decision.attempt.attempt);
@@ -226,7 +226,7 @@ std::string decision_text(const DecisionRecord& decision) {
 }
 
 std::string reward_text(const RewardRecord& reward) {
-  JsonText out;
+  JsonWriter out;
   out.object([&] {
     out.put("evict_gb_per_s", reward.evict_gb_per_s).put("evicted_bytes", reward.evicted_bytes);
     out.put("latency_ns", reward.latency_ns).put("latency_term", reward.latency_term);

@@ -97,6 +97,7 @@ struct ClusterState {
   int64_t adopt_until_ns = 0;       // boot time; until then nothing is dispatched, see adopting()
   int64_t old_leases_end_ns = 0;    // boot time; 0: those of before last no longer than today's
   int64_t joined_by_ns = 0;         // boot time; who was there before a restart has joined by then
+  bool node_joins = false;          // and has not told all that it has on disk and in memory
   std::multiset<uint64_t> saving;   // tasks with a checkpoint that is on its way to the disk
 
   double place_s(const Task& task) const {
@@ -107,6 +108,7 @@ struct ClusterState {
   // After a restore, nodes may run what the backup does not know of: for as long as an old lease
   // may last, what they hold is adopted, and nothing else is begun.
   bool adopting() const { return clock.boot_ns() < adopt_until_ns; }
+  bool may_place() const { return !adopting() && !node_joins; }
   // Not one that was given after the backup was taken.
   uint32_t next_attempt(const Task& task) const {
     return (restores(task) ? std::max(task.attempt, attempts_above) : task.attempt) + 1;

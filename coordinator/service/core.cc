@@ -94,6 +94,7 @@ Status Core::begin(const OversightSettings& settings, int64_t version_interval_m
   gangs.begin();
   elastic.begin();
   shares.begin();
+  if (auto begun = checkpoints.begin(); !begun) return begun;
   if (auto begun = progress.begin([this](const Task& task, const JobPoint& point) {
         elastic.reported_before(task, point);
         gangs.reported(task, point);

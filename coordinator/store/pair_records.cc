@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/text/json_text.h"
-#include "coordinator/json_text.h"
+#include "coordinator/json_writer.h"
 #include "coordinator/store/records.h"
 #include "model/names.h"
 
@@ -15,7 +15,7 @@ using sharing::PairMeasured;
 constexpr std::array<std::string_view, 4> kKinds{"on_cores", "on_gpus", "runs", "gpu_runs"};
 
 std::string measured_text(const PairMeasured& measured) {
-  JsonText out;
+  JsonWriter out;
   out.object([&] {
     out.put("ln", measured.ln).put("times", measured.times).put("weight", measured.weight);
     if (measured.thought != 0) out.put("thought", measured.thought);

@@ -74,10 +74,9 @@ Status forget(Db& db, uint64_t first, uint64_t last) {
                           "DELETE FROM rewards WHERE id BETWEEN ? AND ?"})
     if (auto done = run_between(db, sql, first_attempt_key(first), last_attempt_key(last)); !done)
       return done;
-  if (auto done =
-          run_between(db, "DELETE FROM job_progress WHERE task BETWEEN ? AND ?", first, last);
-      !done)
-    return done;
+  for (const char* sql : {"DELETE FROM job_progress WHERE task BETWEEN ? AND ?",
+                          "DELETE FROM safe_checkpoints WHERE task BETWEEN ? AND ?"})
+    if (auto done = run_between(db, sql, first, last); !done) return done;
   return run_between(db, "DELETE FROM tasks WHERE id BETWEEN ? AND ?", first, last);
 }
 

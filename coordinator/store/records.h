@@ -11,6 +11,7 @@
 #include "coordinator/model.h"
 #include "coordinator/records/past_runs.h"
 #include "coordinator/store/db.h"
+#include "model/checkpoint_name.h"
 #include "model/node_order.h"
 #include "policies/sharing/interference/pair_effects.h"
 
@@ -105,6 +106,10 @@ Status put_job_progress(Db& db, uint64_t task, const std::string& points);
 Result<std::vector<JobPoint>> job_progress(Db& db, uint64_t task);
 // The texts of all tasks that have not ended and said something.
 Result<std::vector<std::pair<uint64_t, std::string>>> active_job_progress(Db& db);
+// The newest that the task, if it is there, was told outlives a node.
+Status put_safe_checkpoint(Db& db, const CheckpointName& name);
+// Of all tasks that are remembered.
+Result<std::vector<CheckpointName>> safe_checkpoints(Db& db);
 // See past_runs_text().
 Status put_past_runs(Db& db, const PastRunsId& id, const std::string& runs);
 Status remove_past_runs(Db& db, const PastRunsId& id);

@@ -1,14 +1,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text/json_text.h"
-#include "coordinator/json_text.h"
+#include "coordinator/json_writer.h"
 #include "coordinator/store/records.h"
 #include "coordinator/store/rows.h"
 
 namespace tierpilot {
 
 std::string past_runs_text(const PastRuns& runs) {
-  JsonText out;
+  JsonWriter out;
   out.object([&] {
     out.put("ended_ms", runs.ended_ms)
         .put("longest_before_s", runs.longest_before_s)

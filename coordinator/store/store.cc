@@ -144,11 +144,11 @@ bool Store::ends() const {
   return stop_;
 }
 
-bool Store::commit_next() {
+bool Store::commit_next(bool ends) {
   std::unique_lock guard(mutex_);
   auto batch = take_batch();
   guard.unlock();
-  if (batch.empty() && !is_unsure_) return false;
+  if (batch.empty() && (!is_unsure_ || ends)) return false;
   batch.empty() ? make_sure() : commit_and_tell(std::move(batch));
   return true;
 }

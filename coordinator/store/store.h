@@ -43,8 +43,9 @@ class Store {
   // As write(), but before all that wait: for a change that somebody waits for, and that has
   // nothing to do with what others may have written before it.
   void write_first(Change change, Done done);
-  // With kByCaller: commits what waits, one batch of it. False: nothing waits any more.
-  bool commit_next();
+  // With kByCaller: commits what waits, one batch of it. False: nothing waits any more. `ends`: as
+  // the thread does when this goes.
+  bool commit_next(bool ends = false);
   // For reading on the owner's thread; sees what was committed.
   Db& reader() { return reader_; }
   // The last commit's error; empty when it succeeded.

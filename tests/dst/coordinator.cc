@@ -107,7 +107,7 @@ void Coordinator::stop(int64_t down_ns) {
   if (!up()) return;
   core_->lifecycle.writes().flush_noted();
   life_->alive = false;
-  while (!at_.disk.dead() && store_->commit_next()) {
+  while (!at_.disk.dead() && store_->commit_next(true)) {
   }
   drop_everything(true);
   start_later(down_ns);

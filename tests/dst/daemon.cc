@@ -52,7 +52,7 @@ Daemon::Daemon(Surroundings surroundings)
       pool_(at_.shelf,
             {at_.loop, at_.judge, at_.random, at_.node, life_, at_.keeps_old_home, at_.remote,
              at_.suspect, at_.lost, [this](const ReplicaChange& change) { events_.add(change); },
-             at_.at_commit_step, at_.disk_fails, at_.half_synced}),
+             at_.at_commit_step, at_.disk_fails, at_.disk_is_full, at_.half_synced}),
       warden_({at_.loop, at_.clock, at_.judge, at_.random, at_.node, at_.machine, life_, at_.ends,
                at_.notices_pauses, at_.refuses_starts,
                [this](AttemptId attempt) { tasks_.started(attempt, 1000); },

@@ -44,7 +44,7 @@ class Daemon final : public NodeCalls {
     std::function<void(const std::string&, const DatasetId&)> suspect;
     std::function<void(const DatasetId&)> lost;
     std::function<void(int step)> at_commit_step;
-    std::function<bool()> disk_fails;
+    std::function<bool()> disk_fails, disk_is_full;
     std::function<void(const DatasetId&, const Stored&)> half_synced;
     std::function<void(int64_t deadline_ns)> leased;
     std::function<void()> end_kept;

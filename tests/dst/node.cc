@@ -54,6 +54,7 @@ void Node::start() {
       at_.lost,
       [this](int step) { at_commit_step(step); },
       [this] { return disk_fails(); },
+      [this] { return at_.loop.now_ns() < disk_full_until_ns_; },
       [this](const DatasetId& id, const Stored& stored) { half_synced_[id] = stored; },
       [this](int64_t deadline_ns) { leased(deadline_ns); },
       [this] {
@@ -179,6 +180,7 @@ void Node::fail_disk(double share, int64_t ns) {
 
 void Node::heal() {
   disk_fails_until_ns_ = 0;
+  disk_full_until_ns_ = 0;
   refuses_until_ns_ = 0;
   killed_at_end_ns_.reset();
   trap_ = {};

@@ -50,6 +50,8 @@ class Node {
   bool disk_fails() {
     return at_.loop.now_ns() < disk_fails_until_ns_ && errors_.chance(disk_errors_);
   }
+  // It has no room for more for so long.
+  void fill_disk(int64_t ns) { disk_full_until_ns_ = at_.loop.now_ns() + ns; }
   void refuse_starts(int64_t ns) { refuses_until_ns_ = at_.loop.now_ns() + ns; }
   // When it is next in a commit, at this step.
   void kill_in_commit(uint64_t step, bool reboots, int64_t down_ns);
@@ -95,6 +97,7 @@ class Node {
   int64_t refuses_until_ns_ = 0;
   int64_t disk_fails_until_ns_ = 0;
   double disk_errors_ = 0;
+  int64_t disk_full_until_ns_ = 0;
   struct Trap {
     int step = -1;
     bool reboots = false;

@@ -179,6 +179,17 @@ void draw_node_disk_errors(uint64_t seed, Plan& plan) {
   }
 }
 
+// By somebody else's files; who is told so asks another node, or later.
+void draw_full_node_disks(uint64_t seed, Plan& plan) {
+  Random random(seed, "room of nodes");
+  if (!random.chance(0.3)) return;
+  for (int64_t i = random.between(1, 4); i > 0; --i)
+    plan.push_back({.kind = Kind::kFillNodeDisk,
+                    .at_ns = random.between(kSecond, kBusyNs),
+                    .node = static_cast<int>(random.between(0, kNodes - 1)),
+                    .lasts_ns = random.between(kSecond / 2, 15 * kSecond)});
+}
+
 }  // namespace
 
 bool is_node_fault(Kind kind) {
@@ -218,6 +229,7 @@ const char* kind_name(Kind kind) {
                                             "fail-unit",
                                             "reset-connection",
                                             "fail-node-disk",
+                                            "fill-node-disk",
                                             "fail-disk",
                                             "remove-checkpoints"};
   return names[static_cast<int>(kind)];
@@ -250,9 +262,9 @@ std::string describe(const Action& action) {
 }
 
 const Kinds& optional_kinds() {
-  static const Kinds names{"stops",  "writes", "removes", "starts",      "gangs",
-                           "pauses", "skew",   "damage",  "losses",      "units",
-                           "resets", "errors", "shares",  "checkpoints", "node-errors"};
+  static const Kinds names{"stops",  "writes",      "removes",     "starts",   "gangs",  "pauses",
+                           "skew",   "damage",      "losses",      "units",    "resets", "errors",
+                           "shares", "checkpoints", "node-errors", "node-room"};
   return names;
 }
 
@@ -272,6 +284,7 @@ Plan make_plan(uint64_t seed, const Kinds& included) {
   if (included.contains("resets")) draw_apart(seed, "resets", Kind::kReset, 8, plan);
   if (included.contains("errors")) draw_disk_errors(seed, plan);
   if (included.contains("node-errors")) draw_node_disk_errors(seed, plan);
+  if (included.contains("node-room")) draw_full_node_disks(seed, plan);
   std::stable_sort(plan.begin(), plan.end(),
                    [](const Action& a, const Action& b) { return a.at_ns < b.at_ns; });
   return plan;

@@ -44,6 +44,7 @@ enum class Kind {
   kFailUnit,
   kReset,
   kFailNodeDisk,
+  kFillNodeDisk,
   kFailDisk,
   kRemoveCheckpoints,
 };
@@ -78,6 +79,7 @@ std::string describe(const Action& action);
 //   resets   a node's connection breaks, with all that was on its way
 //   errors   the coordinator's disk fails now and then
 //   node-errors  and so do those of nodes
+//   node-room  a node's disk is full for a while
 //   shares   tasks with shares of cores, and promises
 //   checkpoints  jobs that save their work
 using Kinds = std::set<std::string>;

@@ -10,6 +10,10 @@ tl::unexpected<Error> disk_error(const std::string& what) {
   return fail(ErrorCode::kIo, what + ": Input/output error");
 }
 
+tl::unexpected<Error> no_room(const std::string& what) {
+  return fail(ErrorCode::kExhausted, what + ": no room on the disk");
+}
+
 }  // namespace
 
 Pool::Pool(Shelf& shelf, Surroundings surroundings) : shelf_(shelf), at_(std::move(surroundings)) {}
@@ -49,8 +53,11 @@ void Pool::pin(const Request& request, int by) {
 void Pool::bring_in(AttemptId owner) {
   auto& request = requests_.at(owner);
   Status status;
-  for (const auto& item : request.needs)
+  for (const auto& item : request.needs) {
+    // Room for what it will write is put aside before it begins.
+    if (status && item.write && at_.disk_is_full()) status = no_room(describe(item.id()));
     if (status) status = take(owner, request, item);
+  }
   if (status && request.cancelled) status = fail(ErrorCode::kConflict, "it was cancelled");
   auto done = std::move(request.done);
   if (status) {
@@ -159,6 +166,10 @@ Result<std::vector<ReplicaChange>> Pool::publish(AttemptId owner, const Request&
         at_.judge.contents().written(request.copies.at(item.name), run_of(owner));
     const DatasetId id{item.name, item.version + 1, checksum(content)};
     const Stored stored{content, item.bytes, true, true, true, false};
+    if (at_.disk_is_full()) {
+      for (const auto& change : published) take_back(change);
+      return no_room("commit of " + describe(id));
+    }
     if (at_.disk_fails()) {
       // All or nothing. What was taken back may be there again after a power cut.
       at_.half_synced(id, stored);
@@ -186,6 +197,7 @@ void Pool::create(const std::string& name, uint64_t bytes,
   later(5, 300, [this, name, bytes, done] {
     if (holds(name))
       return done(fail(ErrorCode::kConflict, "dataset '" + name + "' exists already"));
+    if (at_.disk_is_full()) return done(no_room("dataset '" + name + "'"));
     if (at_.disk_fails()) return done(disk_error("dataset '" + name + "'"));
     const Digest content = at_.judge.contents().made(name, bytes);
     const DatasetId id{name, 1, checksum(content)};
@@ -206,7 +218,7 @@ void Pool::set_home(const DatasetId& id, bool home) {
   auto& stored = found->second;
   // It is to be dropped once nobody uses it.
   if (home && doomed_.contains(id)) return;
-  if (home && !stored.slow && at_.disk_fails()) return;
+  if (home && !stored.slow && (at_.disk_is_full() || at_.disk_fails())) return;
   stored.home = home;
   if (home && !stored.slow) stored.slow = true, stored.rotten = false;
   at_.changed(change_of(id, stored));
@@ -217,6 +229,7 @@ void Pool::keep(const ServeItem& item, std::function<void(Status)> done) {
     const DatasetId id = item.id();
     // What is here already is not read for it.
     if (!shelf_.contains(id)) {
+      if (at_.disk_is_full()) return done(no_room(describe(id)));
       if (at_.disk_fails()) return done(disk_error(describe(id)));
       const Stored* from = find_good(item);
       if (!from) return done(fail(ErrorCode::kIo, describe(id) + ": no source has it"));
@@ -224,7 +237,8 @@ void Pool::keep(const ServeItem& item, std::function<void(Status)> done) {
     }
     set_home(id, true);
     const auto kept = shelf_.find(id);
-    done(kept != shelf_.end() && kept->second.home ? Status() : disk_error(describe(id)));
+    if (kept != shelf_.end() && kept->second.home) return done({});
+    done(at_.disk_is_full() ? no_room(describe(id)) : disk_error(describe(id)));
   });
 }
 

@@ -44,6 +44,7 @@ class Pool final : public agent::DataPlane {
     std::function<void(const ReplicaChange&)> changed;
     std::function<void(int step)> at_commit_step;  // may end the daemon
     std::function<bool()> disk_fails = [] { return false; };
+    std::function<bool()> disk_is_full = [] { return false; };
     // Its commit failed, and what is on disk of it nobody can tell.
     std::function<void(const DatasetId&, const Stored&)> half_synced = [](const auto&,
                                                                           const auto&) {};

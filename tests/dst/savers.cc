@@ -74,7 +74,8 @@ void Savers::tell(AttemptId attempt, const JobAdvice& advice) {
     // After the iteration that it is in, which may last.
     const bool is_slow = at_.random.chance(0.2);
     save_later(attempt, 0, is_slow ? 4 * kSecond : 100 * kMs);
-  } else if (const auto* safe = std::get_if<CheckpointSafe>(&advice)) {
+  } else if (const auto* safe = std::get_if<CheckpointSafe>(&advice); safe && safe->copies > 1) {
+    // One with one copy goes with its node, as the job is told.
     at_.judge.saved_work().told_safe(job->second.job, safe->iteration);
   }
 }

@@ -54,7 +54,7 @@ void Link::start(const Assignment& assignment, Started done) {
 }
 
 void Link::cancel(AttemptId attempt, const std::string& reason) {
-  if (reason.starts_with("preempted: "))
+  if (reason.starts_with("preempted: ") && judge_.processes().runs(attempt.task, attempt.attempt))
     judge_.saved_work().preempted(attempt, identity_, loop_.now_ns());
   const auto ask = [this, attempt, reason] { node_.cancel(attempt, reason); };
   connection_->send(Way::kDown, ask);

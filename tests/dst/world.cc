@@ -164,6 +164,8 @@ void World::act_on_node(const Action& action) {
       return node.kill_at_end(action.lasts_ns);
     case Kind::kFailUnit:
       return node.fail_unit(action.number);
+    case Kind::kFillNodeDisk:
+      return node.fill_disk(action.lasts_ns);
     case Kind::kFailNodeDisk:
       return node.fail_disk(static_cast<double>(action.number) / 10, action.lasts_ns);
     case Kind::kReset:
@@ -219,7 +221,8 @@ std::optional<Violation> World::run() {
   if (!run_until(kQuietNs, [this] { return all_ended(); }) && !judge_.verdict()) check_quiet();
   if (!judge_.verdict()) run_until(loop_.now_ns() + kSettleNs, [] { return false; });
   if (!judge_.verdict())
-    run_until(loop_.now_ns() + kCopiedNs, [this] { return copies_are_enough(); });
+    run_until(loop_.now_ns() + kCopiedNs,
+              [this] { return copies_are_enough() && left_over().empty(); });
   if (!judge_.verdict()) check_quiet();
   if (!judge_.verdict() && options_.included.contains("shares")) {
     client_.ask_for_all();

@@ -62,7 +62,7 @@ class World {
   void check_memory();
   void check_bounds();
   void check_copies();
-  void check_left_over();
+  std::string left_over() const;
   bool copies_are_enough() const;
   void check_published(const std::string& dataset, uint64_t version, Digest content);
   void cancel_users_of_lost();

@@ -103,22 +103,22 @@ void World::check_quiet() {
                     fmt::format("task {} does not end: {}, {} {}", id, task_state_name(task.state),
                                 task.reason, state.catalog.blocked_by(task)));
   check_copies();
-  check_left_over();
+  if (const auto what = left_over(); !what.empty()) judge_.violated("left-over", what);
   check_memory();
 }
 
 // Of a dataset that was told to be removed nobody who is up has bytes.
-void World::check_left_over() {
+std::string World::left_over() const {
   const auto& catalog = coordinator_->core().state.catalog;
   for (size_t node = 0; node < nodes_.size(); ++node) {
     if (!nodes_[node]->up()) continue;
     for (const auto& [id, stored] : nodes_[node]->shelf())
       if ((client_.is_gone(id.name) || parse_checkpoint_name(id.name)) && !catalog.told(id.name) &&
           !nodes_[node]->came_back(id))
-        judge_.violated("left-over", fmt::format("n{} has version {} of {}, which is not there any "
-                                                 "more",
-                                                 node + 1, id.version, id.name));
+        return fmt::format("n{} has version {} of {}, which is not there any more", node + 1,
+                           id.version, id.name);
   }
+  return {};
 }
 
 // As many nodes keep a dataset as are to, and those have it.

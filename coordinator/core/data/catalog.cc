@@ -22,6 +22,13 @@ void note_gone(Catalog::Entry& entry, const std::string& node, const ReplicaStat
   if (told->second.empty()) entry.discarded.erase(told);
 }
 
+void note_older(Catalog::Entry& entry, const std::string& node, bool held) {
+  if (held)
+    entry.outdated.insert(node);
+  else
+    entry.outdated.erase(node);
+}
+
 // Whether it is about the next version, which is then known better.
 bool apply_to_next(Catalog::Entry& entry, const std::string& node, const ReplicaState& state) {
   if (!entry.next || state.version != entry.next->what.version ||
@@ -126,6 +133,7 @@ bool Catalog::apply(const std::string& node, const std::string& name, const Repl
     return held;
   }
   if (!held) note_gone(*entry, node, state);
+  if (state.version < entry->dataset.version) note_older(*entry, node, held);
   apply_to_stored(*entry, node, state);
   if (apply_to_next(*entry, node, state)) return false;
   if (state.version != entry->dataset.version || has_other_bytes(*entry, state)) return held;
@@ -193,6 +201,7 @@ void Catalog::forget_node(const std::string& node) {
   for (auto* entries : {&entries_, &leaving_})
     for (auto& [name, entry] : *entries) {
       entry.replicas.erase(node);
+      entry.outdated.erase(node);
       entry.discarded.erase(node);
       if (entry.next) entry.next->copies.erase(node);
       if (entry.on_disk) entry.on_disk->replicas.erase(node);

@@ -234,6 +234,10 @@ std::set<std::string> DatasetAdmin::who_is_owed(const Catalog::Entry& entry) con
   // One that is back tells of what it has, and its name says whose it is: see Checkpoints::found().
   if (parse_checkpoint_name(entry.dataset.name)) return owed;
   for (const auto& [node, replica] : entry.replicas) owed.insert(node);
+  for (const auto& [node, versions] : entry.discarded) owed.insert(node);
+  owed.insert(entry.outdated.begin(), entry.outdated.end());
+  if (entry.on_disk)
+    for (const auto& [node, replica] : entry.on_disk->replicas) owed.insert(node);
   for (const auto& node : state_.registry.slots().names()) {
     const auto* record = state_.registry.find(node);
     if (!record || !record->can_be_asked()) owed.insert(node);

@@ -72,7 +72,7 @@ size_t wanted_by(const Decision& decision) {
 }  // namespace
 
 void Dispatcher::pump() {
-  if (pumping_ || state_.adopting()) return;  // what is placed below pumps again
+  if (pumping_ || !state_.may_place()) return;  // what is placed below pumps again
   const SetWhile pumping(pumping_);
   if (look_from_ && state_.clock.boot_ns() >= look_at_all_ns_) look_from_.reset();
   for (int placed = 0; !open_ && state_.store.trouble().empty(); ++placed) {

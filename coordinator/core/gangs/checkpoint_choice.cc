@@ -9,13 +9,6 @@
 namespace tierpilot {
 namespace {
 
-bool can_be_had(const ClusterState& state, const Catalog::Entry& entry) {
-  return std::any_of(entry.replicas.begin(), entry.replicas.end(), [&](const auto& replica) {
-    const auto* node = state.registry.find(replica.first);
-    return node && node->can_be_asked() && (replica.second.in_fast || replica.second.in_slow);
-  });
-}
-
 // Of nodes that are away; empty: none of them has it.
 std::string may_be_back_with(const ClusterState& state, const Catalog::Entry& entry) {
   for (const auto& [name, replica] : entry.replicas)
@@ -34,6 +27,13 @@ std::vector<CheckpointName> checkpoints_of(const Catalog& catalog, uint64_t task
     if (const auto name = parse_checkpoint_name(at->first)) names.push_back(*name);
   std::sort(names.begin(), names.end());
   return names;
+}
+
+bool can_be_had(const ClusterState& state, const Catalog::Entry& entry) {
+  return std::any_of(entry.replicas.begin(), entry.replicas.end(), [&](const auto& replica) {
+    const auto* node = state.registry.find(replica.first);
+    return node && node->can_be_asked() && (replica.second.in_fast || replica.second.in_slow);
+  });
 }
 
 bool is_safe(const Catalog::Entry& entry) {
@@ -79,14 +79,6 @@ std::optional<CheckpointName> last_safe_checkpoint(const ClusterState& state, ui
     return is_safe(*state.catalog.find(to_string(name)));
   });
   return safe == names.rend() ? std::nullopt : std::optional(*safe);
-}
-
-std::optional<CheckpointName> newest_that_is_away(const ClusterState& state, uint64_t task) {
-  const auto names = checkpoints_of(state.catalog, task);
-  const auto away = std::find_if(names.rbegin(), names.rend(), [&](const auto& name) {
-    return nodes_that_keep(*state.catalog.find(to_string(name))) == 0;
-  });
-  return away == names.rend() ? std::nullopt : std::optional(*away);
 }
 
 std::vector<CheckpointName> surplus_checkpoints(const std::vector<CheckpointName>& all,

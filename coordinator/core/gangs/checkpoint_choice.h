@@ -22,13 +22,13 @@ std::string awaited_checkpoint(const ClusterState& state, uint64_t task);
 // The newest that has been found, and the newest that is on as many nodes as are to keep it.
 std::optional<CheckpointName> last_checkpoint(const ClusterState& state, uint64_t task);
 std::optional<CheckpointName> last_safe_checkpoint(const ClusterState& state, uint64_t task);
-// The newest that no node which is here has.
-std::optional<CheckpointName> newest_that_is_away(const ClusterState& state, uint64_t task);
 // Of these, the oldest first, which are no longer needed: the newest safe one stays, the one that
 // is next to become safe, the newest, and as many of the newest others as `most` allows.
 std::vector<CheckpointName> surplus_checkpoints(const std::vector<CheckpointName>& all,
                                                 const std::set<CheckpointName>& safe, size_t most);
 
+// Some node that can be asked holds it.
+bool can_be_had(const ClusterState& state, const Catalog::Entry& entry);
 // On as many nodes as are to keep it.
 bool is_safe(const Catalog::Entry& entry);
 // A node that was there before a restart and has not told what it has, for a lease's time; empty:

@@ -221,6 +221,8 @@ void Checkpoints::tick() {
   for (auto at = all.lower_bound(std::string(kCheckpointPrefix));
        at != all.end() && at->first.starts_with(kCheckpointPrefix); ++at)
     if (const auto name = parse_checkpoint_name(at->first)) by_task[name->task].push_back(*name);
+  told_.forget_if(
+      [&](uint64_t task) { return !by_task.contains(task) && !state_.tasks.find(task); });
   for (auto& [task, names] : by_task) {
     std::sort(names.begin(), names.end());
     look_at(task, names);
@@ -231,6 +233,7 @@ void Checkpoints::look_at(uint64_t task, const std::vector<CheckpointName>& name
   const auto* found = state_.tasks.find(task);
   const bool goes_on = found && !is_ended(found->state);
   std::set<CheckpointName> safe;
+  std::vector<CheckpointName> here, away;
   for (const auto& name : names) {
     auto& entry = *state_.catalog.find(to_string(name));
     // Nobody else may remove what its job may need.
@@ -239,36 +242,34 @@ void Checkpoints::look_at(uint64_t task, const std::vector<CheckpointName>& name
     else
       entry.users.erase(task);
     if (is_safe(entry)) safe.insert(name);
+    (can_be_had(state_, entry) ? here : away).push_back(name);
   }
-  if (goes_on) {
-    auto& told = jobs_[task].told;
-    for (const auto& name : safe)
-      if (told.insert(name).second)
-        tell(task, CheckpointSafe{name.iteration,
-                                  nodes_that_keep(*state_.catalog.find(to_string(name)))});
-  }
+  if (goes_on && !safe.empty()) tell_safe(*safe.rbegin());
   // Which are safe is not known yet.
   if (!awaited_node(state_).empty()) return;
   const size_t most = goes_on ? state_.settings.checkpoints : 1;
-  auto surplus = surplus_checkpoints(names, safe, most);
-  // It may be the one that its job was told is safe before a restart.
-  if (const auto away = newest_that_is_away(state_, task);
-      goes_on && away > last_safe_checkpoint(state_, task))
-    std::erase(surplus, *away);
+  auto surplus = surplus_checkpoints(here, safe, most);
+  // Their nodes may never be back, and are no reason to let go of what can be had.
+  for (const auto& name : away)
+    if (!safe.empty() && name < *safe.rbegin()) surplus.push_back(name);
   // Its job was told that it outlives a node, also where one of those that keep it is away by now.
-  if (const auto job = jobs_.find(task); job != jobs_.end() && !job->second.told.empty())
-    std::erase(surplus, *job->second.told.rbegin());
+  if (const auto told = told_.of(task); told && (goes_on || safe.upper_bound(*told) == safe.end()))
+    std::erase(surplus, *told);
   for (const auto& name : surplus) {
     const auto dataset = to_string(name);
     state_.catalog.find(dataset)->users.erase(task);
-    if (const auto job = jobs_.find(task); job != jobs_.end()) {
-      job->second.costs.erase(name);
-      job->second.told.erase(name);
-    }
+    if (const auto job = jobs_.find(task); job != jobs_.end()) job->second.costs.erase(name);
     datasets_.remove(dataset, [dataset](Status removed) {
       if (!removed) spdlog::warn("{}: {}", dataset, removed.error().message);
     });
   }
+}
+
+void Checkpoints::tell_safe(const CheckpointName& name) {
+  told_.tell(name, [this, name] {
+    if (const auto* entry = state_.catalog.find(to_string(name)))
+      tell(name.task, CheckpointSafe{name.iteration, nodes_that_keep(*entry)});
+  });
 }
 
 void Checkpoints::ask(uint64_t task, const std::string& reason) {

@@ -13,6 +13,7 @@
 
 #include "coordinator/core/cluster_state.h"
 #include "coordinator/core/data/dataset_admin.h"
+#include "coordinator/core/gangs/told_safe.h"
 #include "model/checkpoint_name.h"
 
 namespace tierpilot {
@@ -44,8 +45,11 @@ struct ShownCheckpoint {
 
 class Checkpoints {
  public:
-  Checkpoints(ClusterState& state, DatasetAdmin& datasets) : state_(state), datasets_(datasets) {}
+  Checkpoints(ClusterState& state, DatasetAdmin& datasets)
+      : state_(state), datasets_(datasets), told_(state) {}
 
+  // Before anything else: reads what jobs were told before a restart.
+  Status begin() { return told_.begin(); }
   // A node holds something of this name. A checkpoint of a job that goes on is written down; of one
   // that is over, it goes, once that end is on disk.
   void found(const std::string& node, const std::string& dataset, const ReplicaState& replica);
@@ -68,18 +72,19 @@ class Checkpoints {
   struct Job {
     CheckpointTotals totals;
     std::map<CheckpointName, CheckpointCost> costs;
-    std::set<CheckpointName> told;  // that they are safe
   };
   static constexpr size_t kMostJobs = 2000;  // whose costs are remembered
 
   void publish(const std::string& node, Dataset dataset, const CheckpointName& name,
                const ReplicaState& replica);
   void tell(uint64_t task, const JobAdvice& advice);
+  void tell_safe(const CheckpointName& name);
   void look_at(uint64_t task, const std::vector<CheckpointName>& kept);
   double failures_per_h(const Task& task) const;
 
   ClusterState& state_;
   DatasetAdmin& datasets_;
+  ToldSafe told_;
   std::set<std::string> publishing_;  // see also ClusterState::saving
   // Told of while the end of their jobs was not on disk, or not written down as the disk failed.
   std::map<std::pair<std::string, std::string>, ReplicaState> left_;  // by node and name

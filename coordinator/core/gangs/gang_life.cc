@@ -181,6 +181,9 @@ void GangLife::send(Task& gang, Try& now, uint32_t number, uint16_t master_port)
   now.ranks[number].told = true;
   if (!node || !node->link || !first) return;
   if (node->is_closed()) return lifecycle_.take_back(rank.node, attempt, node->closed_because());
+  // A later one may have made it surplus meanwhile, and all ranks begin from the same.
+  if (!now.checkpoint.empty() && !state_.catalog.find(now.checkpoint))
+    return lifecycle_.take_back(rank.node, attempt, now.checkpoint + " has gone");
   auto assignment = make_assignment(state_, rank, rank.node, now.checkpoint);
   assignment.spec.name = gang.spec.name;
   assignment.user = gang.user;

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "coordinator/core/data/discard.h"
 #include "coordinator/core/nodes/node_events.h"
+#include "coordinator/core/set_while.h"
 #include "coordinator/store/records.h"
 #include "coordinator/store/unit_records.h"
 #include "model/registration.h"
@@ -68,6 +69,8 @@ Result<Membership::Ticket> Membership::join(
   if (state_.leaving_nodes.contains(facts.name))
     return fail(ErrorCode::kConflict,
                 fmt::format("node '{}': it is just being removed", facts.name));
+  // Tasks of its predecessor, that begin again, may go on from what it has.
+  const SetWhile joins(state_.node_joins);
   const int64_t now_ns = state_.clock.boot_ns();
   auto* known = state_.registry.find(facts.name);
   const bool same = known && known->facts.instance == facts.instance;

@@ -105,6 +105,7 @@ void Publication::durable(const std::vector<Dataset>& written) {
     if (entry) entry->on_disk.reset();
     const auto outdated = outdated_.extract(dataset.name);
     if (outdated.empty()) continue;
+    if (entry) entry->outdated.insert(outdated.mapped().begin(), outdated.mapped().end());
     // A node that is away is told when it joins with an old version.
     for (const auto& name : outdated.mapped())
       if (auto* node = state_.registry.find(name); node && node->can_be_asked())

@@ -8,7 +8,7 @@
 namespace tierpilot {
 namespace {
 
-constexpr size_t kMostLookedAt = 64;  // that is explained, not what the policy sees
+constexpr size_t kMostExplained = 64;  // that is explained, not what the policy sees
 constexpr size_t kMostKept = 12;
 
 // Where it could start before the rest; the chosen unit stays the first.
@@ -51,7 +51,7 @@ UnitLooks ShareKeeper::looks(const Task& task, const Units& units, const sharing
     const auto& node = *units.nodes[n];
     const auto& unit = units.live[n][u];
     const auto& facts = node.facts.shared_units[u];
-    if (facts.engine() != task.spec.share.engine || looks.units.size() >= kMostLookedAt) return;
+    if (facts.engine() != task.spec.share.engine || looks.units.size() >= kMostExplained) return;
     const auto free = unit.free();
     UnitLook look{node.facts.name,
                   static_cast<uint32_t>(u),

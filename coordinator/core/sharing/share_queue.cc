@@ -13,8 +13,8 @@
 namespace tierpilot {
 namespace {
 
-constexpr size_t kMostLookedAt = 256;  // closely, of those that wait for units of an engine
-constexpr size_t kMostPlans = 1024;    // in a large cluster one takes up to half a millisecond
+constexpr size_t kMostLookedAtClosely = 256;  // of those that wait for units of an engine
+constexpr size_t kMostPlans = 1024;  // in a large cluster one takes up to half a millisecond
 constexpr int64_t kLongestLook_ns = 50'000'000;
 constexpr int64_t kShortLook_ns = 2'000'000;  // after which nothing rests
 constexpr int64_t kRestPerLook = 3;           // so long a rest as so many looks
@@ -32,7 +32,7 @@ std::string listed(const std::vector<uint64_t>& tasks) {
 }  // namespace
 
 void ShareKeeper::pump() {
-  if (pumping_ || state_.adopting() || !state_.store.trouble().empty()) return;
+  if (pumping_ || !state_.may_place() || !state_.store.trouble().empty()) return;
   if (state_.tasks.shared_queue().empty()) return;
   const int64_t began_ns = state_.clock.boot_ns();
   if (began_ns < queue_rests_until_ns_) return;  // a tick looks again
@@ -73,7 +73,7 @@ void ShareKeeper::look_through_queue(Units& now) {
     if (why.empty() && !has_kept_unit(id) && in_time)
       if (const auto* alike = refused.why(*task)) why = *alike;
     const bool goes_on = in_time || task->spec.share.latency_sensitive;
-    if (why.empty() && goes_on && ++looked_at[task->spec.share.engine] <= kMostLookedAt) {
+    if (why.empty() && goes_on && ++looked_at[task->spec.share.engine] <= kMostLookedAtClosely) {
       const size_t kept = kept_for_.size();
       look_at(*task, now, ahead);
       if (kept_for_.size() < kept) refused.clear();

@@ -35,5 +35,6 @@ Status name_submissions(Db& db);
 Status add_pair_effects(Db& db);
 Status name_unit_faults(Db& db);
 Status key_receipts_by_user(Db& db);
+Status add_safe_checkpoints(Db& db);
 
 }  // namespace tierpilot::records

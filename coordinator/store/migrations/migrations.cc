@@ -12,7 +12,7 @@ std::span<const Migration> migrations() {
       Migration{8, add_dataset_contents},  Migration{9, add_shares},
       Migration{10, add_what_jobs_did},    Migration{11, name_submissions},
       Migration{12, add_pair_effects},     Migration{13, name_unit_faults},
-      Migration{14, key_receipts_by_user},
+      Migration{14, key_receipts_by_user}, Migration{15, add_safe_checkpoints},
   };
   return kSteps;
 }

@@ -136,7 +136,7 @@ def record(path, make_net, make_input):
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for name, (make_net, make_input) in {**nets.TUNING, **nets.HELD, **nets.HELD_LATER, **nets.HELD_RECURRENT, **nets.HELD_VIEWS, **nets.SMALL}.items():
+    for name, (make_net, make_input) in {**nets.TUNING, **nets.HELD, **nets.HELD_LATER, **nets.HELD_RECURRENT, **nets.HELD_VIEWS, **nets.HELD_NESTED, **nets.SMALL}.items():
         if len(sys.argv) < 3 or name in sys.argv[2:]:
             record(folder / f"{name}.log", make_net, make_input)
             print(name, flush=True)

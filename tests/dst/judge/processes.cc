@@ -2,11 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tierpilot::dst {
 
 bool Processes::lives(const Run& run) const {
   const auto runs = by_task_.find(run.task);
   return runs != by_task_.end() && runs->second.contains(run);
+}
+
+bool Processes::runs(uint64_t task, uint32_t attempt) const {
+  const auto known = by_task_.find(task);
+  return known != by_task_.end() &&
+         std::any_of(known->second.begin(), known->second.end(),
+                     [&](const Run& run) { return run.attempt == attempt; });
 }
 
 bool Processes::is_sure(int node, int64_t now_ns) const {

@@ -44,6 +44,7 @@ class Processes {
   bool has_ended_well(uint64_t task, uint32_t attempt) const {
     return ended_well_.contains({task, attempt});
   }
+  bool runs(uint64_t task, uint32_t attempt) const;
   // Whether any attempt of it did; of a gang that many ranks of one.
   bool has_ended_well(uint64_t task) const;
   bool has_gang_ended_well(uint64_t gang, uint32_t ranks) const;

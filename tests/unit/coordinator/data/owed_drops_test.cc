@@ -122,5 +122,30 @@ TEST_F(OwedDropsTest, ADropIsOwedNoMoreWhenItsNodeComesBackWithoutTheDataset) {
   EXPECT_THAT(*records::owed_drops(store_->reader()), IsEmpty());
 }
 
+// It was told to drop that over a connection that was dying.
+TEST_F(OwedDropsTest, ADropIsOwedToANodeThatMayHaveAnOlderVersionStill) {
+  join("n");
+  join("m");
+  add_dataset("d", 4096, "n");
+  ASSERT_TRUE(exit("m", assign(submit_writer(), "m"), wrote(2, 7)));
+  flush();
+  ASSERT_TRUE(remove("d"));
+  lose_all_nodes();
+  const auto n = come_back("n", 8, {{"d", {1, 4096, false, true, true}}});
+  EXPECT_THAT(n->dropped, ElementsAre(Version("d", UINT64_MAX)));
+}
+
+TEST_F(OwedDropsTest, ADropIsNotOwedToANodeThatHasNoOlderVersionAnyMore) {
+  join("n");
+  join("m");
+  add_dataset("d", 4096, "n");
+  ASSERT_TRUE(exit("m", assign(submit_writer(), "m"), wrote(2, 7)));
+  flush();
+  membership_->replica_changed("n", "d", {1, 4096, false, false, false});
+  ASSERT_TRUE(remove("d"));
+  EXPECT_FALSE(state_->owed_drops.contains("n"));
+  EXPECT_TRUE(state_->owed_drops.contains("m"));
+}
+
 }  // namespace
 }  // namespace tierpilot::testing

@@ -31,7 +31,10 @@ class CheckpointsTest : public CoreTest {
     flush();
   }
   Checkpoints& checkpoints() {
-    if (!checkpoints_) checkpoints_ = std::make_unique<Checkpoints>(*state_, *datasets_);
+    if (!checkpoints_) {
+      checkpoints_ = std::make_unique<Checkpoints>(*state_, *datasets_);
+      EXPECT_TRUE(checkpoints_->begin());
+    }
     return *checkpoints_;
   }
   CheckpointName name(uint64_t iteration) { return {id, 1, iteration}; }

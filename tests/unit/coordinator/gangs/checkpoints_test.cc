@@ -9,6 +9,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 
 TEST(SurplusCheckpoints, LeaveTheNewestSafeTheNextAndTheNewest) {
   std::vector<CheckpointName> all;
@@ -216,6 +217,7 @@ TEST_F(CheckpointsTest, OneThatAJobWasToldIsSafeStaysUntilALaterOneIsThoughANode
   tells("m", 6, true);
   taken("n", 7);
   tick();
+  tick();  // the job was told of the later one
   EXPECT_THAT(kept(), ElementsAre(7, 6, 5));
 }
 
@@ -238,22 +240,71 @@ TEST_F(CheckpointsTest, AfterARestartNoneIsSurplusBeforeAllNodesHaveTold) {
   EXPECT_THAT(kept(), ElementsAre(5, 3, 2));
 }
 
-// It may be the one that its job was told is safe, which nobody knows after a restart.
-TEST_F(CheckpointsTest, AfterARestartTheNewestThatNobodyHereHasStaysUntilALaterOneIsSafe) {
+// One that keeps it is away then.
+TEST_F(CheckpointsTest, WhatAJobWasToldIsSafeStaysAfterARestartUntilALaterOneIs) {
   run_gang();
-  for (uint64_t i = 1; i <= 3; ++i) taken("n", i);
+  taken("n", 1);
+  taken("n", 2);
+  tells("m", 2, true);
+  tick();
+  ASSERT_EQ(told<CheckpointSafe>().size(), 1u);
   checkpoints_.reset();
   restart();
   m = join("m", 7, {rank(1)});
+  tells("m", 2, true);
   join("third");
   clock_.advance_ns(state_->joined_by_ns);
-  for (uint64_t i = 4; i <= 8; ++i) taken("m", i);
+  for (uint64_t i = 3; i <= 8; ++i) taken("m", i);
   tick();
-  EXPECT_THAT(kept(), ElementsAre(8, 7, 3, 1));
+  EXPECT_THAT(kept(), IsSupersetOf({8u, 7u, 2u}));
   tells("third", 8, true);
   taken("m", 9);
   tick();
+  tick();
   EXPECT_THAT(kept(), ElementsAre(9, 8, 7));
+}
+
+TEST_F(CheckpointsTest, AJobIsToldOfASafeOneOnceThatIsWrittenDown) {
+  run_gang();
+  taken("n", 10);
+  tells("m", 10, true);
+  clock_.advance_ns(1'000'000'001);
+  checkpoints().tick();
+  EXPECT_THAT(told<CheckpointSafe>(), IsEmpty());
+  flush();
+  EXPECT_EQ(told<CheckpointSafe>().size(), 1u);
+  checkpoints_.reset();
+  tick();
+  EXPECT_EQ(told<CheckpointSafe>().size(), 1u) << "another coordinator knows that it was told";
+}
+
+// Their node may never be back.
+TEST_F(CheckpointsTest, OnesThatNobodyCanBeAskedForAreNoReasonToLetGoOfOneThatCanBeHad) {
+  run_gang();
+  join("third");
+  taken("n", 1);
+  tells("third", 1, true);
+  for (uint64_t i = 2; i <= 5; ++i) taken("n", i);
+  lifecycle_->give_up(*state_->registry.find("n"), "its lease has ended");
+  tick();
+  EXPECT_EQ(newest_checkpoint(*state_, id), dataset(1));
+  EXPECT_THAT(kept(), ElementsAre(5, 4, 3, 2, 1));
+}
+
+// It would begin from nothing.
+TEST_F(CheckpointsTest, AGangWhoseCheckpointGoesBeforeItIsSentIsPlacedAgain) {
+  run_gang();
+  taken("n", 10);
+  ASSERT_TRUE(exit("n", rank(0), failure(1)));
+  ASSERT_TRUE(exit("m", rank(1), failure(1)));
+  n->assignments.clear();
+  GangPlan plan;
+  plan.ranks = {{"n", 0, 1, 0, {0}, {}}, {"m", 0, 1, 1, {0}, {}}};
+  gangs_->place(*state_->tasks.find(id), plan);
+  state_->catalog.begin_removal(dataset(10));
+  flush();
+  EXPECT_THAT(n->assignments, IsEmpty());
+  EXPECT_EQ(state_->tasks.find(id)->state, TaskState::kQueued);
 }
 
 // Its node was away when the others were told.

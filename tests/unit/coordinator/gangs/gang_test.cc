@@ -227,5 +227,24 @@ TEST_F(Gangs, ThatDoNotStartInTimeAreTakenBack) {
   EXPECT_THAT(task(id).reason, HasSubstr("rank 1 did not start on node 'a' within 5.5 s"));
 }
 
+// They may go on from what it has.
+TEST_F(Gangs, ArePlacedOnceANodeThatStartsAnewHasToldWhatItHas) {
+  join("a");
+  const auto id = submit_gang(2, 5);
+  place();
+  start_all(id);
+  join("b");
+  membership_->on_replica = [&](const auto&, const auto&, const auto&) {
+    dispatcher_->pump();
+    EXPECT_EQ(task(id).state, TaskState::kQueued);
+  };
+  clock_.advance_ns(state_->settings.lease_ms * 1'000'000);
+  const ReplicaState there{1, 4096, false, true, true, {0, 9}, false};
+  const auto anew = facts("a", 8);
+  ASSERT_TRUE(membership_->join(anew, std::make_shared<FakeNode>(), {{"one", there}}, {}));
+  place();
+  EXPECT_EQ(task(id).state, TaskState::kAssigned);
+}
+
 }  // namespace
 }  // namespace tierpilot::testing

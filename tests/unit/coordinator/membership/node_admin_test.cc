@@ -227,6 +227,7 @@ TEST_F(NodeAdminTest, StoresOfFormat4AreConverted) {
             "ALTER TABLE datasets DROP COLUMN replicas; DROP TABLE units; DROP TABLE unit_drains; "
             "DROP TABLE unit_failures; DROP TABLE node_orders; DROP TABLE node_events; "
             "DROP TABLE job_progress; DROP TABLE past_runs; DROP TABLE pair_effects; "
+            "DROP TABLE safe_checkpoints; "
             "ALTER TABLE tasks RENAME COLUMN submission TO job; "
             "ALTER TABLE receipts RENAME COLUMN submission TO job; "
             "UPDATE settings SET value = 4 WHERE key = 'format'");

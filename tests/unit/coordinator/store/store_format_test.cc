@@ -108,7 +108,7 @@ TEST_P(EarlierStores, AreBroughtToTodays) {
 
 TEST_P(EarlierStores, AStepThatFailsLeavesTheStoreAsItWas) {
   // The last step makes a table of this name.
-  begin_with(contents(written(GetParam())) + "CREATE TABLE receipts_of_users(other INTEGER);");
+  begin_with(contents(written(GetParam())) + "CREATE TABLE safe_checkpoints(other INTEGER);");
   const auto path = directory_ / "tierpilot.db";
   auto opened = Store::open(directory_, [](auto) {});
   ASSERT_FALSE(opened);
@@ -120,7 +120,7 @@ TEST_P(EarlierStores, AStepThatFailsLeavesTheStoreAsItWas) {
   EXPECT_EQ(rewards->integer(0), GetParam() >= 4) << "the steps before it are undone with it";
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, EarlierStores, ::testing::Range<int64_t>(1, 14));
+INSTANTIATE_TEST_SUITE_P(Formats, EarlierStores, ::testing::Range<int64_t>(1, 15));
 
 TEST_F(EarlierStores, WhatJobsDidIsKept) {
   begin_with(contents(written(10)));

@@ -1,4 +1,4 @@
--- A store as programs of format 12 wrote it: their tables, and a row of each kind.
+-- A store as programs of format 13 wrote it: their tables, and a row of each kind.
 CREATE TABLE settings(key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE tasks(
   id INTEGER PRIMARY KEY, submission INTEGER NOT NULL, state INTEGER NOT NULL, reason TEXT NOT NULL,

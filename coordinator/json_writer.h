@@ -17,14 +17,14 @@ struct ExactBytes {
   std::string_view bytes;
 };
 
-class JsonText {
+class JsonWriter {
  public:
-  JsonText() { text_.reserve(512); }
+  JsonWriter() { text_.reserve(512); }
 
   // A member of the object that is open. Values are numbers, booleans, strings, optionals (null
-  // when empty), pairs and vectors (arrays), and whatever has a write_json(JsonText&, const T&).
+  // when empty), pairs and vectors (arrays), and whatever has a write_json(JsonWriter&, const T&).
   template <class T>
-  JsonText& put(std::string_view key, const T& value) {
+  JsonWriter& put(std::string_view key, const T& value) {
     separate();
     (text_ += '"').append(key) += "\":";
     write(value);
@@ -92,6 +92,6 @@ class JsonText {
   std::string text_;
 };
 
-void write_json(JsonText& out, const ExactBytes& bytes);
+void write_json(JsonWriter& out, const ExactBytes& bytes);
 
 }  // namespace tierpilot

@@ -1,4 +1,4 @@
-#include "coordinator/json_text.h"
+#include "coordinator/json_writer.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@ namespace tierpilot {
 
 using nlohmann::json;
 
-void JsonText::number(double value) {
+void JsonWriter::number(double value) {
   // What its serializer uses, so that texts stay as they were.
   char digits[64];
   if (std::isfinite(value))
@@ -21,7 +21,7 @@ void JsonText::number(double value) {
     text_ += "null";
 }
 
-void JsonText::string(std::string_view value) {
+void JsonWriter::string(std::string_view value) {
   const bool plain = std::all_of(value.begin(), value.end(), [](char c) {
     return c >= ' ' && c <= '~' && c != '"' && c != '\\';
   });
@@ -32,7 +32,7 @@ void JsonText::string(std::string_view value) {
     (text_ += '"').append(value) += '"';
 }
 
-void write_json(JsonText& out, const ExactBytes& exact) {
+void write_json(JsonWriter& out, const ExactBytes& exact) {
   if (is_utf8(exact.bytes)) return out.write(exact.bytes);
   std::string hex;
   for (const unsigned char byte : exact.bytes) hex += fmt::format("{:02x}", byte);
