@@ -75,10 +75,11 @@ void Losses::damage_noticed(const DatasetId& id) {
 
 // What was made from a damaged one is kept for people only, unless its writer's end is still told.
 void Losses::give_up_damaged() {
-  for (const auto& [name, content] : damaged_)
-    if (const auto value = judge_.newest(name);
-        value && value->content == content && !judge_.is_lost(name) && !is_held(name, content))
-      judge_.lost_by_damage(name);
+  for (const auto* excused : {&damaged_, &in_memory_})
+    for (const auto& [name, content] : *excused)
+      if (const auto value = judge_.newest(name);
+          value && value->content == content && !judge_.is_lost(name) && !is_held(name, content))
+        judge_.lost_by_damage(name);
 }
 
 // Nothing is lost that is on several nodes, as the coordinator says.

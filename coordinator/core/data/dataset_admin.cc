@@ -119,19 +119,19 @@ void DatasetAdmin::add(const std::string& request_id, const std::string& name,
   const bool was_owed = owed != state_.owed_drops.end() && owed->second.erase(name) > 0;
   (*node)->link->create_dataset(
       name, source,
-      [this, node = dataset.home, dataset, was_owed,
+      [this, node = dataset.home, instance = (*node)->facts.instance, dataset, was_owed,
        added = std::move(added)](Result<DatasetVersion> made) {
         const bool still_owed = !made && was_owed;
         if (still_owed) state_.owed_drops[node].insert(dataset.name);
-        created(node, dataset, std::move(made), added);
+        created(node, instance, dataset, std::move(made), added);
         // It may have joined anew meanwhile, and was not asked then.
         if (still_owed && !state_.catalog.find(dataset.name) && !making_.contains(dataset.name))
           drop(node, dataset.name);
       });
 }
 
-void DatasetAdmin::created(const std::string& node, Dataset dataset, Result<DatasetVersion> made,
-                           Added added) {
+void DatasetAdmin::created(const std::string& node, uint64_t instance, Dataset dataset,
+                           Result<DatasetVersion> made, Added added) {
   if (!made) {
     making_.erase(dataset.name);
     return added(tl::unexpected(made.error()));
@@ -146,7 +146,7 @@ void DatasetAdmin::created(const std::string& node, Dataset dataset, Result<Data
         if (auto put = records::put_dataset(db, dataset); !put) return put;
         return records::clear_owed_drops_of(db, dataset.name);
       },
-      [this, node, dataset, added = std::move(added)](Status status) {
+      [this, node, instance, dataset, added = std::move(added)](Status status) {
         making_.erase(dataset.name);
         if (!status) {
           drop(node, dataset.name);
@@ -156,8 +156,7 @@ void DatasetAdmin::created(const std::string& node, Dataset dataset, Result<Data
         std::erase_if(state_.owed_drops, [](const auto& owed) { return owed.second.empty(); });
         auto& entry = state_.catalog.put(dataset);
         // Lost meanwhile, or to tell of it itself when it is back.
-        const auto* record = state_.registry.find(node);
-        if (record && record->can_be_asked())
+        if (state_.registry.can_be_asked(node, instance))
           entry.replicas[node] = {dataset.version, dataset.bytes, false, true, true,
                                   dataset.digest};
         answer_when_kept(dataset, added);

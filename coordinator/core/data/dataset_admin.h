@@ -45,7 +45,8 @@ class DatasetAdmin {
   // Its removal is on disk, with `owed`, the nodes that may hold some of it.
   void drop_everywhere(const std::string& name, const std::set<std::string>& owed);
   Result<NodeRecord*> choose_node(const std::string& wanted);
-  void created(const std::string& node, Dataset dataset, Result<DatasetVersion> made, Added added);
+  void created(const std::string& node, uint64_t instance, Dataset dataset,
+               Result<DatasetVersion> made, Added added);
   void answer_when_kept(const Dataset& dataset, const Added& added);
 
   ClusterState& state_;

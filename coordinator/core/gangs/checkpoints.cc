@@ -102,6 +102,7 @@ void Checkpoints::found(const std::string& node, const std::string& dataset,
     if (is_read && is_known_job) drop();
     return;
   }
+  const Teller teller{node, record ? record->facts.instance : 0};
   const auto* task = state_.tasks.find(name->task);
   if (task && !may_tell(state_, *task, *name, node)) {
     // A copy of one that went before it was made, or while its node was away: it may be needed.
@@ -112,18 +113,18 @@ void Checkpoints::found(const std::string& node, const std::string& dataset,
   }
   if (task && !is_ended(task->state)) {
     state_.gangs.saved(*name, state_.clock.boot_ns());
-    return publish(node, dataset_of(state_, *name, node, replica), *name, replica);
+    return publish(teller, dataset_of(state_, *name, node, replica), *name, replica);
   }
   // A power cut may undo the end of its job, which would begin from it.
   if (task) {
-    left_[{node, dataset}] = replica;
+    left_[{node, dataset}] = {teller, replica};
     return;
   }
   // Its job is over without it.
   if (is_known_job) drop();
 }
 
-void Checkpoints::publish(const std::string& node, Dataset dataset, const CheckpointName& name,
+void Checkpoints::publish(const Teller& teller, Dataset dataset, const CheckpointName& name,
                           const ReplicaState& replica) {
   publishing_.insert(dataset.name);
   state_.saving.insert(name.task);
@@ -132,18 +133,18 @@ void Checkpoints::publish(const std::string& node, Dataset dataset, const Checkp
         if (auto put = records::put_dataset(db, dataset); !put) return put;
         return records::clear_owed_drops_of(db, dataset.name);
       },
-      [this, node, dataset, name, replica](Status status) {
+      [this, teller, dataset, name, replica](Status status) {
         if (!status) {
           spdlog::error("{}: {}", dataset.name, status.error().message);
-          left_[{node, dataset.name}] = replica;
+          left_[{teller.node, dataset.name}] = {teller, replica};
           return;
         }
         publishing_.erase(dataset.name);
         state_.saving.extract(name.task);
         auto& entry = state_.catalog.put(dataset);
-        const auto* record = state_.registry.find(node);
         // What the node told since is newer, as that it has the bytes in memory by now.
-        if (record && record->can_be_asked()) entry.replicas.try_emplace(node, replica);
+        if (state_.registry.can_be_asked(teller.node, teller.instance))
+          entry.replicas.try_emplace(teller.node, replica);
         if (state_.tasks.find(name.task)) entry.users.insert(name.task);
       });
 }
@@ -209,12 +210,12 @@ void Checkpoints::tick() {
   const int64_t now_ns = state_.clock.boot_ns();
   if (now_ns < next_look_ns_) return;
   next_look_ns_ = now_ns + kLookNs;
-  for (const auto& [where, replica] : std::exchange(left_, {})) {
+  for (const auto& [where, left] : std::exchange(left_, {})) {
     const auto& [node, dataset] = where;
     if (publishing_.erase(dataset)) state_.saving.extract(parse_checkpoint_name(dataset)->task);
     // One that is away tells of it again when it joins.
-    const auto* record = state_.registry.find(node);
-    if (record && record->can_be_asked()) found(node, dataset, replica);
+    if (state_.registry.can_be_asked(node, left.teller.instance))
+      found(node, dataset, left.replica);
   }
   std::map<uint64_t, std::vector<CheckpointName>> by_task;
   const auto& all = state_.catalog.all();

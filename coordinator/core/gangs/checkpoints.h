@@ -73,9 +73,17 @@ class Checkpoints {
     CheckpointTotals totals;
     std::map<CheckpointName, CheckpointCost> costs;
   };
+  struct Teller {
+    std::string node;
+    uint64_t instance = 0;
+  };
+  struct Left {
+    Teller teller;
+    ReplicaState replica;
+  };
   static constexpr size_t kMostJobs = 2000;  // whose costs are remembered
 
-  void publish(const std::string& node, Dataset dataset, const CheckpointName& name,
+  void publish(const Teller& teller, Dataset dataset, const CheckpointName& name,
                const ReplicaState& replica);
   void tell(uint64_t task, const JobAdvice& advice);
   void tell_safe(const CheckpointName& name);
@@ -87,8 +95,8 @@ class Checkpoints {
   ToldSafe told_;
   std::set<std::string> publishing_;  // see also ClusterState::saving
   // Told of while the end of their jobs was not on disk, or not written down as the disk failed.
-  std::map<std::pair<std::string, std::string>, ReplicaState> left_;  // by node and name
-  std::map<uint64_t, Job> jobs_;                                      // by task
+  std::map<std::pair<std::string, std::string>, Left> left_;  // by node and name
+  std::map<uint64_t, Job> jobs_;                              // by task
   int64_t next_look_ns_ = 0;
 };
 

@@ -391,5 +391,20 @@ TEST_F(DataSafetyTest, ANodeThatIsLostWhileItsDatasetIsWrittenKeepsNothing) {
   EXPECT_THAT(state_->catalog.blocked_by(*task), IsEmpty());
 }
 
+// Its disk was lost, and who took its place has told what there is.
+TEST_F(DataSafetyTest, OneThatIsMadeIsNotHadFromADaemonThatIsGoneWhenItIsWrittenDown) {
+  const auto n = join("n");
+  n->makes_later = true;
+  datasets_->add("", "d", ZeroSource{4096}, "n", [](auto) {});
+  ASSERT_EQ(n->makings.size(), 1u);
+  n->makings.front()(DatasetVersion{"d", 1, 4096, {0, 9}});
+  auto anew = facts("n", 8);
+  anew.predecessors = {7};
+  ASSERT_TRUE(membership_->join(anew, std::make_shared<FakeNode>(), {}, {}));
+  flush();
+  ASSERT_TRUE(state_->catalog.find("d"));
+  EXPECT_FALSE(state_->catalog.find("d")->replicas.contains("n"));
+}
+
 }  // namespace
 }  // namespace tierpilot::testing

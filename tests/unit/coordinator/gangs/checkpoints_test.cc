@@ -291,6 +291,18 @@ TEST_F(CheckpointsTest, OnesThatNobodyCanBeAskedForAreNoReasonToLetGoOfOneThatCa
   EXPECT_THAT(kept(), ElementsAre(5, 4, 3, 2, 1));
 }
 
+// Its disk was lost, and who took its place has told what there is.
+TEST_F(CheckpointsTest, OneIsNotHadFromADaemonThatIsGoneWhenItIsWrittenDown) {
+  run_gang();
+  checkpoints().found("n", dataset(10), replica());
+  auto anew = facts("n", 8);
+  anew.predecessors = {7};
+  ASSERT_TRUE(membership_->join(anew, std::make_shared<FakeNode>(), {}, {}));
+  flush();
+  EXPECT_THAT(kept(), ElementsAre(10)) << "another node may have a copy";
+  EXPECT_EQ(newest_checkpoint(*state_, id), "");
+}
+
 // It would begin from nothing.
 TEST_F(CheckpointsTest, AGangWhoseCheckpointGoesBeforeItIsSentIsPlacedAgain) {
   run_gang();
