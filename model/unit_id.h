@@ -27,4 +27,14 @@ struct UnitName {
 // Of views into `id`; nullopt: it is no unit's. A node's name may have slashes.
 std::optional<UnitName> parse_unit_id(std::string_view id);
 
+// NODE/cores/NUMBER: cores that tasks share, by number of their node's shared units. Gangs get
+// others.
+std::string shared_cores_id(const std::string& node, uint32_t number);
+
+struct SharedCoresName {
+  std::string_view node;
+  uint32_t number = 0;
+};
+std::optional<SharedCoresName> parse_shared_cores_id(std::string_view id);
+
 }  // namespace tierpilot

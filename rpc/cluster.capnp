@@ -69,7 +69,7 @@ struct Gang {
 }
 
 struct UnitEntry {
-  id @0 :Text;                   # NODE/cpu/NUMBER, NODE/gpu/UUID
+  id @0 :Text;                   # NODE/cpu/NUMBER, NODE/gpu/UUID; of cores that are shared NODE/cores/NUMBER
   engine @1 :Text;
   node @2 :Text;
   state @3 :Text;                # up, drained, quarantined, unhealthy, lost
@@ -84,6 +84,14 @@ struct UnitEntry {
   sharedBy @12 :List(UInt64);    # tasks that have parts of it
   shared @13 :Bool;              # for tasks with shares only
   busyPercent @14 :Node.Measure; # of the time in which anything computed on it
+  shares @15 :List(UnitPart);    # of those in sharedBy
+  cores @16 :Float64;            # of cores that are shared; of others 0
+}
+
+struct UnitPart {
+  task @0 :UInt64;
+  milli @1 :UInt32;              # thousandths of the unit
+  memoryBytes @2 :UInt64;        # 0: not counted
 }
 
 struct UnitLook {
@@ -502,6 +510,7 @@ interface Cluster {
   nodeRemove @25 (name :Text) -> ();
   # A node that is gone for good; refused while it is up, or anything depends on it.
   unitList @26 (after :Text, limit :UInt32) -> (units :List(UnitEntry));
+  # Those of gangs and shared GPUs by rising id, then cores that are shared by node and number.
   unitShow @27 (id :Text) -> (unit :UnitEntry, notes :List(NodeNote));
   unitOrder @28 (id :Text, order :Text, reason :Text) -> (unit :UnitEntry);
   # drain: no new ranks. resume: as before, and what counted against it is forgotten.

@@ -6,7 +6,9 @@
 #include <cmath>
 
 #include "coordinator/core/gangs/unit_order.h"
+#include "coordinator/core/sharing/shared_cores.h"
 #include "coordinator/service/wire.h"
+#include "model/unit_id.h"
 #include "rpc/error.h"
 
 namespace tierpilot {
@@ -14,6 +16,7 @@ namespace {
 
 constexpr uint32_t kMostUnits = 500;
 constexpr uint32_t kMostGpus = 256;  // of a node, that are looked at
+constexpr const char* kOnlyGpus = "only GPUs are asked";
 
 Figure rate_figure(double per_h) {
   return {per_h, {}};
@@ -47,6 +50,13 @@ void write_told(wire::Measure::Reader told, wire::Measure::Builder out) {
       known ? Figure{told.getValue(), {}} : Figure{std::nullopt, "the driver does not tell"}, out);
 }
 
+void write_untold(const char* why, wire::UnitEntry::Builder out) {
+  const Figure untold{std::nullopt, why};
+  write_figure(untold, out.initTemperatureC());
+  write_figure(untold, out.initMemoryBytes());
+  write_figure(untold, out.initBusyPercent());
+}
+
 void write_reading(NodeCards& cards, const UnitName& unit, bool connected,
                    wire::UnitEntry::Builder out) {
   if (const auto reading = connected ? last_reading(cards, unit) : std::nullopt) {
@@ -55,13 +65,43 @@ void write_reading(NodeCards& cards, const UnitName& unit, bool connected,
     write_told(reading->getBusyPercent(), out.initBusyPercent());
     return;
   }
-  const Figure untold{std::nullopt, unit.engine == Engine::kCpu
-                                        ? "only GPUs are asked"
-                                        : "its node has not told: the driver does not answer, or "
-                                          "its daemon is older or not connected"};
-  write_figure(untold, out.initTemperatureC());
-  write_figure(untold, out.initMemoryBytes());
-  write_figure(untold, out.initBusyPercent());
+  write_untold(unit.engine == Engine::kCpu
+                   ? kOnlyGpus
+                   : "its node has not told: the driver does not answer, or its daemon is older "
+                     "or not connected",
+               out);
+}
+
+void write_sharers(const ClusterState& state, const std::vector<uint64_t>& sharers,
+                   wire::UnitEntry::Builder out) {
+  auto shared_by = out.initSharedBy(count(sharers));
+  auto shares = out.initShares(count(sharers));
+  for (uint32_t i = 0; i < shares.size(); ++i) {
+    shared_by.set(i, sharers[i]);
+    shares[i].setTask(sharers[i]);
+    const auto* task = state.tasks.find(sharers[i]);
+    if (!task || !task->share) continue;
+    shares[i].setMilli(task->share->milli);
+    shares[i].setMemoryBytes(task->share->memory_bytes);
+  }
+}
+
+void write_cores(const ClusterState& state, const ShareKeeper& shares, const SharedCores& cores,
+                 wire::UnitEntry::Builder out) {
+  out.setId(cores.id);
+  out.setNode(cores.node->facts.name);
+  out.setEngine(engine_name(Engine::kCpu).data());
+  const bool is_there = cores.node->can_be_asked();
+  out.setState(is_there ? "up" : "lost");
+  out.setReason(is_there ? "" : "its node is not connected");
+  out.setShared(true);
+  out.setCores(cores.facts().cores);
+  write_sharers(state, shares.sharers_of(cores.id), out);
+  const Figure not_counted{std::nullopt, "failures of cores that are shared are not counted"};
+  write_figure(not_counted, out.initRatePerHour());
+  write_figure(not_counted, out.initRateLow());
+  write_figure(not_counted, out.initRateHigh());
+  write_untold(kOnlyGpus, out);
 }
 
 void write_unit(const ClusterState& state, const ShareKeeper& shares, NodeCards& cards,
@@ -83,9 +123,7 @@ void write_unit(const ClusterState& state, const ShareKeeper& shares, NodeCards&
   out.setReason(!lost.empty() ? lost : !unhealthy.empty() ? unhealthy : drained);
   out.setTask(state.units.user_of(id));
   out.setShared(record && name.engine == Engine::kGpu && record->facts.shares_gpu(name.unit));
-  const auto sharers = shares.sharers_of(id);
-  auto shared_by = out.initSharedBy(static_cast<uint32_t>(sharers.size()));
-  for (uint32_t i = 0; i < shared_by.size(); ++i) shared_by.set(i, sharers[i]);
+  write_sharers(state, shares.sharers_of(id), out);
   out.setFailures(state.units.failures(id));
   const auto& rates = state.units.rates(state.clock.wall_ms());
   const auto rate = rates.find(id);
@@ -102,7 +140,7 @@ void check_known(const ClusterState& state, const std::string& id) {
     refuse(
         ErrorCode::kNotFound,
         fmt::format("unit '{}' does not exist: units are named NODE/cpu/NUMBER or NODE/gpu/UUID, "
-                    "see `tierctl unit list`",
+                    "cores that are shared NODE/cores/NUMBER; see `tierctl unit list`",
                     id));
 }
 
@@ -112,22 +150,31 @@ kj::Promise<void> UnitService::unitList(UnitListContext context) {
   caller_->allow_reading();
   const auto params = context.getParams();
   const uint32_t limit = params.getLimit() ? std::min(params.getLimit(), kMostUnits) : kMostUnits;
-  const auto& all = caller_->core().state.units.all();
-  auto at = all.upper_bound(text(params.getAfter()));
+  const auto& core = caller_->core();
+  const auto after = text(params.getAfter());
+  const auto& all = core.state.units.all();
   std::vector<std::string> ids;
-  for (; at != all.end() && ids.size() < limit; ++at) ids.push_back(at->first);
-  auto units = context.getResults().initUnits(static_cast<uint32_t>(ids.size()));
-  for (uint32_t i = 0; i < units.size(); ++i)
-    write_unit(caller_->core().state, caller_->core().shares, caller_->shared().cards, ids[i],
-               units[i]);
+  if (!parse_shared_cores_id(after))
+    for (auto at = all.upper_bound(after); at != all.end() && ids.size() < limit; ++at)
+      ids.push_back(at->first);
+  const auto cores = shared_cores_after(core.state.registry, after, limit - ids.size());
+  auto units = context.getResults().initUnits(count(ids) + count(cores));
+  for (uint32_t i = 0; i < ids.size(); ++i)
+    write_unit(core.state, core.shares, caller_->shared().cards, ids[i], units[i]);
+  for (uint32_t i = 0; i < cores.size(); ++i)
+    write_cores(core.state, core.shares, cores[i], units[count(ids) + i]);
   return kj::READY_NOW;
 }
 
 kj::Promise<void> UnitService::unitShow(UnitShowContext context) {
   caller_->allow_reading();
   const auto id = text(context.getParams().getId());
-  check_known(caller_->core().state, id);
   auto results = context.getResults();
+  if (const auto cores = find_shared_cores(caller_->core().state.registry, id)) {
+    write_cores(caller_->core().state, caller_->core().shares, *cores, results.initUnit());
+    return kj::READY_NOW;
+  }
+  check_known(caller_->core().state, id);
   write_unit(caller_->core().state, caller_->core().shares, caller_->shared().cards, id,
              results.initUnit());
   constexpr size_t kMostNotes = 20;
@@ -149,6 +196,11 @@ kj::Promise<void> UnitService::unitOrder(UnitOrderContext context) {
   const auto params = context.getParams();
   const auto id = text(params.getId());
   const auto order = text(params.getOrder());
+  if (const auto cores = find_shared_cores(caller_->core().state.registry, id))
+    refuse(ErrorCode::kInvalid,
+           fmt::format("unit '{}': cores that are shared are taken out of service with their node: "
+                       "`tierctl node drain {}`",
+                       id, cores->node->facts.name));
   check_known(caller_->core().state, id);
   if (order != "drain" && order != "resume")
     refuse(ErrorCode::kInvalid, fmt::format("'{}' is no order: drain or resume", order));

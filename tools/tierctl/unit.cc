@@ -1,4 +1,5 @@
 // tierctl unit: what gangs compute on, and how often it fails. `rates` is the laboratory's.
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "tools/cluster/message_json.h"
@@ -14,11 +15,11 @@ struct Order {
   std::string unit, reason;
 };
 
-std::vector<Column> columns_of(bool gpus) {
+std::vector<Column> columns_of(bool gpus, bool cores) {
   std::vector<Column> columns{{"UNIT", "/id"},
                               {"STATE", "/state"},
                               {"TASK", "/task"},
-                              {"SHARED BY", "/shared_by"},
+                              {"SHARED BY (THOUSANDTHS)", "/shared_by"},
                               {"FAILURES", "/failures", Format::kNumber},
                               {"RATE/h", "/rate_per_hour", Format::kNumber},
                               {"LOW", "/rate_low", Format::kNumber},
@@ -27,28 +28,37 @@ std::vector<Column> columns_of(bool gpus) {
     columns.insert(columns.end(), {{"C", "/temperature_c", Format::kNumber},
                                    {"MEMORY USED", "/memory_bytes", Format::kBytes},
                                    {"BUSY %", "/busy_percent", Format::kNumber}});
+  if (cores) columns.push_back({"CORES", "/cores", Format::kNumber});
   columns.push_back({"REASON", "/reason"});
   return columns;
 }
 
 ordered_json unit_json(const Context& context, wire::UnitEntry::Reader entry) {
   auto unit = message_json(entry);
+  if (unit["cores"] == 0) unit["cores"] = nullptr;  // they are not shared
+  if (context.output.json) return unit;
   // For people: no task has the number 0.
-  if (!context.output.json && unit["task"] == 0) unit["task"] = nullptr;
+  if (unit["task"] == 0) unit["task"] = nullptr;
+  // Older coordinators do not tell how much each has.
+  if (!unit["shares"].empty()) unit["shared_by"] = ordered_json::array();
+  for (const auto& part : unit["shares"])
+    unit["shared_by"].push_back(
+        fmt::format("{} ({})", part["task"].get<uint64_t>(), part["milli"].get<uint32_t>()));
   return unit;
 }
 
 Result<int> list(Context& context, ClusterConnection& connection) {
   auto units = ordered_json::array();
-  bool gpus = false;
+  bool gpus = false, cores = false;
   auto listed = for_each_unit(connection, [&](wire::UnitEntry::Reader unit) {
     units.push_back(unit_json(context, unit));
     gpus = gpus || units.back()["engine"] == "gpu";
+    cores = cores || !units.back()["cores"].is_null();
   });
   if (!listed) return tl::unexpected(listed.error());
   return print(context.output, {{"units", units}},
                {{.rows = "/units",
-                 .columns = columns_of(gpus),
+                 .columns = columns_of(gpus, cores),
                  .empty = "no units: start tierpilotd on a machine"}});
 }
 
@@ -61,7 +71,8 @@ std::vector<Table> unit_tables() {
                        {"Reason", "/reason"},
                        {"Task that has it", "/task"},
                        {"Shared", "/shared"},
-                       {"Tasks that have parts of it", "/shared_by"},
+                       {"Cores", "/cores", Format::kNumber},
+                       {"Tasks that have parts of it (thousandths)", "/shared_by"},
                        {"Failures", "/failures", Format::kNumber},
                        {"Failures an hour, mean", "/rate_per_hour", Format::kNumber},
                        {"from (90 %)", "/rate_low", Format::kNumber},
@@ -117,7 +128,8 @@ void add_unit(CLI::App& app, Context& context) {
   unit->require_subcommand(1);
   on_chosen(
       *unit->add_subcommand(
-          "list", "units of gangs and GPUs that are shared: who has them, how often they fail"),
+          "list",
+          "units of gangs, and GPUs and cores that are shared: who has them, how often they fail"),
       context, [&context](ClusterConnection& connection) { return list(context, connection); });
   add_by_name(*unit, context, "show", "one unit and its last failures", show);
   add_order(*unit, context, "drain", "gangs get it no more; who has it keeps it");

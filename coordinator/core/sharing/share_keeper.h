@@ -69,7 +69,7 @@ class ShareKeeper {
   // and on their way to the disk.
   using SpecList = std::vector<const TaskSpec*>;
   Status check_promises(std::vector<TaskSpec>& specs, const SpecList& coming);
-  // Those that have parts of a GPU, by its unit id.
+  // Those that have parts of a GPU or of cores, by their unit id.
   std::vector<uint64_t> sharers_of(const std::string& unit) const;
   // Nothing: it has none, or has ended.
   std::optional<ShownShare> share_of(uint64_t task) const;

@@ -7,6 +7,7 @@
 #include "coordinator/core/sharing/promise_words.h"
 #include "coordinator/core/sharing/share_keeper.h"
 #include "coordinator/core/sharing/share_waits.h"
+#include "model/unit_id.h"
 
 #include "policies/sharing/live/trial.h"
 
@@ -215,6 +216,10 @@ void ShareKeeper::close_unsound(Units& units) const {
 }
 
 std::vector<uint64_t> ShareKeeper::sharers_of(const std::string& unit) const {
+  if (const auto cores = parse_shared_cores_id(unit)) {
+    const auto on = holders_on({std::string(cores->node), cores->number});
+    return {on.begin(), on.end()};
+  }
   std::vector<uint64_t> sharers;
   for (const auto& [id, holder] : holders_) {
     const auto* task = state_.tasks.find(id);

@@ -1,6 +1,7 @@
 // Which units a task with a share could have had, and why not others.
 #include <fmt/format.h>
 
+#include "coordinator/core/sharing/shared_cores.h"
 #include "coordinator/store/records.h"
 #include "tests/unit/coordinator/share_fixture.h"
 
@@ -40,6 +41,28 @@ TEST_F(ShareLooksTest, ADecisionTellsWhichUnitsThereWere) {
   EXPECT_EQ(refused.tasks, std::vector{first});
   EXPECT_EQ(refused.free_milli, 100U);
   EXPECT_EQ(refused.refused, "100 thousandths are free, 200 needed");
+}
+
+TEST_F(ShareLooksTest, SharedCoresAreListedByNodeAndNumberWithThoseThatHaveThem) {
+  auto facts = CoreTest::facts("n0");
+  facts.shared_units = {{"cpu", 2, 1 << 30}, {"gpu/X", 1, 1 << 30, "GPU-a"}, {"cpu", 2, 1 << 30}};
+  ASSERT_TRUE(membership_->join(facts, std::make_shared<FakeNode>(), {}, {}));
+  std::vector<std::string> pages;
+  for (std::string after = "n9/gpu/GPU-z";; after = pages.back()) {
+    const auto page = shared_cores_after(state_->registry, after, 2);
+    if (page.empty()) break;
+    for (const auto& cores : page) pages.push_back(cores.id);
+  }
+  EXPECT_THAT(pages, ::testing::ElementsAre("n0/cores/0", "n0/cores/2", "n1/cores/0"));
+  EXPECT_EQ(find_shared_cores(state_->registry, "n0/cores/2")->facts().cores, 2);
+  for (const char* none : {"n0/cores/1", "n0/cores/3", "n7/cores/0", "n0/cpu/0"})
+    EXPECT_FALSE(find_shared_cores(state_->registry, none)) << none;
+  auto spec = shared("a", 300);
+  spec.node = "n1";
+  const auto first = accept(spec), second = accept(spec);
+  pump();
+  EXPECT_THAT(keeper_->sharers_of("n1/cores/0"), ::testing::ElementsAre(first, second));
+  EXPECT_TRUE(keeper_->sharers_of("n0/cores/0").empty());
 }
 
 TEST_F(ShareLooksTest, OneThatWaitsIsToldWhyOfEachUnit) {

@@ -69,5 +69,17 @@ TEST(UnitId, NamesNodeEngineAndUnit) {
     EXPECT_FALSE(parse_unit_id(wrong)) << wrong;
 }
 
+TEST(UnitId, OfSharedCoresIsNoUnitOfGangs) {
+  const auto id = shared_cores_id("rack/n1", 12);
+  const auto cores = parse_shared_cores_id(id);
+  ASSERT_TRUE(cores);
+  EXPECT_EQ(cores->node, "rack/n1");
+  EXPECT_EQ(cores->number, 12U);
+  EXPECT_FALSE(parse_unit_id(id));
+  for (const char* wrong : {"", "n1/cores/", "/cores/1", "n1/cpu/1", "n1/cores/1a", "n1/cores/-1",
+                            "n1/cores/99999999999"})
+    EXPECT_FALSE(parse_shared_cores_id(wrong)) << wrong;
+}
+
 }  // namespace
 }  // namespace tierpilot

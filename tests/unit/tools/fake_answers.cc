@@ -40,6 +40,19 @@ void fill_node(wire::NodeEntry::Builder node) {
   node.setKeptBackUnits(5'678);
 }
 
+void fill_units(capnp::List<wire::UnitEntry>::Builder units) {
+  units[0].setId("n1/gpu/GPU-1");
+  units[0].setEngine("gpu");
+  units[1].setId("n1/cores/1");
+  units[1].setEngine("cpu");
+  units[1].setCores(2);
+  auto shares = units[1].initShares(2);
+  for (uint32_t i = 0; i < shares.size(); ++i) {
+    shares[i].setTask(41 + i);
+    shares[i].setMilli(200 + 100 * i);
+  }
+}
+
 void fill_dataset(wire::Dataset::Builder dataset, const std::string& name, uint64_t bytes) {
   dataset.setName(name);
   dataset.setBytes(bytes);

@@ -53,6 +53,11 @@ class Server final : public wire::Cluster::Server {
     return kj::READY_NOW;
   }
 
+  kj::Promise<void> unitList(UnitListContext context) override {
+    if (context.getParams().getAfter().size() == 0) fill_units(context.getResults().initUnits(2));
+    return kj::READY_NOW;
+  }
+
   kj::Promise<void> datasetAdd(DatasetAddContext context) override {
     std::lock_guard lock(state_.mutex);
     const auto params = context.getParams();

@@ -356,6 +356,15 @@ TEST_F(Tierctl, WhatADriverDoesNotTellOfAGpuIsNoZero) {
   EXPECT_EQ(info["shared_units"][1]["cores"], 2);
 }
 
+TEST_F(Tierctl, UnitsThatAreSharedTellHowManyThousandthsEachHas) {
+  expect_parts(at({"unit", "list"}), {"n1/cores/1", "41 (200), 42 (300)", "CORES"});
+  const auto units = at({"unit", "list", "-j"}).value()["units"];
+  EXPECT_TRUE(units[0]["cores"].is_null());
+  EXPECT_EQ(units[1]["cores"], 2);
+  EXPECT_EQ(units[1]["shares"][1]["task"], 42);
+  EXPECT_EQ(units[1]["shares"][1]["milli"], 300);
+}
+
 TEST_F(Tierctl, HowMuchIsKeptBackIsShown) {
   expect_parts(at({"status"}), {"of them, kept back", "1,234"});
   expect_parts(at({"node", "show", "n1"}), {"Units kept back for it", "5,678"});
