@@ -137,6 +137,7 @@ struct CandidateRecord {
   uint64_t held_slow_bytes = 0;
   uint32_t assigned_units = 0;
   uint32_t units = 0;
+  uint32_t ranks = 0;  // of the gang that is placed, that go there
 };
 
 // A unit that was looked at for a task with a share, as it was then.

@@ -193,6 +193,7 @@ void from_json(const json& in, CandidateRecord& c) {
   in.at("held_slow_bytes").get_to(c.held_slow_bytes);
   in.at("assigned_units").get_to(c.assigned_units);
   in.at("units").get_to(c.units);
+  c.ranks = in.value("ranks", c.ranks);
   c.q = optional_number(in, "q");
 }
 

@@ -1,5 +1,7 @@
 // The writing side of model_json.h. Members stand in alphabetical order, as nlohmann has them: the
 // digests by which a repeated submit is known are taken of these texts.
+#include <algorithm>
+
 #include "coordinator/json_writer.h"
 #include "coordinator/model_json.h"
 
@@ -55,6 +57,10 @@ static void write_json(JsonWriter& out, const CandidateColumns& candidates) {
     put("held_slow_bytes", &CandidateRecord::held_slow_bytes);
     put("node", &CandidateRecord::node);
     put("q", &CandidateRecord::q);
+    // Most decisions are about one task.
+    if (std::any_of(candidates.of.begin(), candidates.of.end(),
+                    [](const auto& candidate) { return candidate.ranks > 0; }))
+      put("ranks", &CandidateRecord::ranks);
     put("units", &CandidateRecord::units);
   });
 }

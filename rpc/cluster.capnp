@@ -148,6 +148,8 @@ struct Decision {
     heldSlowBytes @5 :UInt64;
     assignedUnits @6 :UInt32;
     units @7 :UInt32;
+    ranks @8 :UInt32;              # of the gang, that went there; of those that older coordinators
+                                   # have placed 0, and `eligible` are those that were chosen
   }
   struct Observation {
     utilisation @0 :Float64;

@@ -250,6 +250,7 @@ void write_decision(const DecisionRecord& decision, wire::Decision::Builder out)
     candidates[i].setHeldSlowBytes(from.held_slow_bytes);
     candidates[i].setAssignedUnits(from.assigned_units);
     candidates[i].setUnits(from.units);
+    candidates[i].setRanks(from.ranks);
   }
   auto observation = out.initObservation();
   observation.setUtilisation(decision.utilisation);

@@ -1,6 +1,7 @@
 // tierctl task explain: why the task ran where it ran, and what came of it.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "base/clock.h"
 #include "tools/cluster/duration.h"
@@ -30,7 +31,23 @@ void add_readable_look(ordered_json& look) {
                                             : look["refused"];
 }
 
-// Cells that are made for people: how it was chosen, milliseconds, a mark at the chosen candidate.
+void mark_chosen(ordered_json& decision) {
+  auto& candidates = decision["candidates"];
+  const bool tells_ranks = std::any_of(candidates.begin(), candidates.end(),
+                                       [](const auto& node) { return node["ranks"] != 0; });
+  for (auto& node : candidates) {
+    const auto ranks = node["ranks"].get<uint32_t>();
+    const bool chosen = tells_ranks                  ? ranks > 0
+                        : decision["gang"].is_null() ? node["node"] == decision["node"]
+                                                     : node["eligible"] == true;  // by older ones
+    node["chosen"] = !chosen ? ""
+                     : ranks == 0
+                         ? "<- chosen"
+                         : fmt::format("<- chosen for {} rank{}", ranks, ranks > 1 ? "s" : "");
+  }
+}
+
+// Cells that are made for people: how it was chosen, milliseconds, marks at what was chosen.
 void add_readable(ordered_json& decision, int64_t now_ms) {
   decision["how"] = how_chosen(decision);
   decision["when"] = format_age(decision["at_ms"], now_ms);
@@ -39,8 +56,7 @@ void add_readable(ordered_json& decision, int64_t now_ms) {
     reward["latency_ms"] = reward["latency_ns"].get<double>() / 1e6;
     reward["reference_ms"] = reward["reference_ns"].get<double>() / 1e6;
   }
-  for (auto& candidate : decision["candidates"])
-    candidate["chosen"] = candidate["node"] == decision["node"] ? "<- chosen" : "";
+  mark_chosen(decision);
   for (auto& unit : decision["units"]) add_readable_look(unit);
 }
 

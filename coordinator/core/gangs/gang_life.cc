@@ -22,6 +22,11 @@ std::string address_of(const NodeFacts& facts) {
   return data.substr(4, data.rfind(':') - 4);
 }
 
+// Those that ranks go to, those that had room, the rest.
+int place_in_record(const CandidateRecord& node) {
+  return node.ranks > 0 ? 0 : node.eligible ? 1 : 2;
+}
+
 DecisionRecord describe(const Task& gang, const GangPlan& plan, const Oversight& oversight) {
   DecisionRecord record;
   record.attempt = {gang.id, gang.attempt};
@@ -40,8 +45,9 @@ DecisionRecord describe(const Task& gang, const GangPlan& plan, const Oversight&
   for (const auto& node : plan.nodes) record.eligible += node.eligible;
   constexpr size_t kMostNodes = 64;
   record.candidates = plan.nodes;
-  std::stable_partition(record.candidates.begin(), record.candidates.end(),
-                        [](const auto& node) { return node.eligible; });
+  std::stable_sort(
+      record.candidates.begin(), record.candidates.end(),
+      [](const auto& a, const auto& b) { return place_in_record(a) < place_in_record(b); });
   if (record.candidates.size() > kMostNodes) record.candidates.resize(kMostNodes);
   return record;
 }

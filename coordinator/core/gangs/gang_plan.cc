@@ -99,28 +99,30 @@ GangPlan no_room(const ClusterState& state, const TaskSpec& spec, uint64_t ranks
 
 GangPlan plan_of(const Task& task, const GangView& view, const gang::RankPlaces& chosen) {
   GangPlan plan;
-  std::set<uint32_t> used;
+  std::map<uint32_t, uint32_t> ranks;  // by node
   for (const auto& units : chosen.units) {
     const uint32_t node = view.state.node_of(units.front());
     std::vector<uint32_t> own;
     for (const uint32_t unit : units) own.push_back(view.numbers[unit]);
     plan.ranks.push_back(place_on(view.nodes[node], own, task.spec));
-    used.insert(node);
+    ++ranks[node];
   }
   number_locally(plan.ranks);
   size_t with_room = 0;
   for (uint32_t i = 0; i < view.nodes.size(); ++i) {
     const auto& node = *view.nodes[i].record;
     if (!node.takes(task.id)) continue;
+    const bool has_room = ranks_on(view.nodes[i], task.spec) > 0;
     plan.nodes.push_back({node.facts.name,
-                          used.contains(i),
+                          has_room,
                           {},
                           node.fast_free_bytes,
                           0,
                           0,
                           node.assigned_units,
-                          node.facts.units});
-    with_room += ranks_on(view.nodes[i], task.spec) > 0;
+                          node.facts.units,
+                          ranks[i]});
+    with_room += has_room;
   }
   plan.reason = fmt::format("{} ({} nodes have room)", chosen.reason, with_room);
   return plan;

@@ -21,7 +21,7 @@ struct GangPlan {
   std::string reason;             // of the choice, or why there is none
   // The nodes that are up have as much as it needs, as soon as others are done.
   bool could_fit = true;
-  std::vector<CandidateRecord> nodes;  // that were looked at, the chosen ones eligible
+  std::vector<CandidateRecord> nodes;  // that were looked at
   // Who decided, and why not the policy where it did not; empty: nobody was asked.
   std::optional<Oversight::Turn> turn;
   std::string fallback;

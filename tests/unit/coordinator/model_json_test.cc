@@ -114,6 +114,18 @@ TEST(ModelJson, ADecisionAboutAGangTellsWhatItIsHeldAgainst) {
   EXPECT_EQ(back->gang->standing, "deposed: it is worse");
 }
 
+TEST(ModelJson, ADecisionAboutAGangTellsHowManyRanksWentWhere) {
+  DecisionRecord decision;
+  decision.candidates = {{"n", true, std::nullopt}, {"m", true, std::nullopt}};
+  EXPECT_EQ(decision_text(decision).find("ranks"), std::string::npos) << "it is no gang's";
+  decision.candidates[1].ranks = 2;
+  expect_as_nlohmann_writes_it(decision_text(decision));
+  const auto back = parse_decision(decision_text(decision));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->candidates[0].ranks, 0U);
+  EXPECT_EQ(back->candidates[1].ranks, 2U);
+}
+
 TEST(ModelJson, ReadsCandidatesOfOlderStores) {
   DecisionRecord decision;
   decision.candidates = {{"n", true, 0.5, 1, 2, 3, 4, 5}, {"m", false, std::nullopt}};

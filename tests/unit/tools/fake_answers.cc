@@ -82,6 +82,20 @@ void fill_task(wire::Task::Builder task, uint64_t id, const std::string& state) 
   argv.set(2, "exit 0");
 }
 
+void explain_gang(wire::Cluster::TaskExplainResults::Builder results) {
+  auto decisions = results.initDecisions(2);
+  for (uint32_t d = 0; d < decisions.size(); ++d) {
+    decisions[d].setNode("n1");
+    decisions[d].initGang();
+    auto nodes = decisions[d].initCandidates(3);
+    for (uint32_t i = 0; i < nodes.size(); ++i) {
+      nodes[i].setNode("n" + std::to_string(i + 1));
+      nodes[i].setEligible(d == 1 || i < 2);
+      if (d == 1 && i < 2) nodes[i].setRanks(2 - i);
+    }
+  }
+}
+
 void explain_shared(wire::Cluster::TaskExplainResults::Builder results) {
   auto decision = results.initDecisions(1)[0];
   decision.setPolicy("sharing/share");

@@ -206,6 +206,10 @@ class Server final : public wire::Cluster::Server {
       explain_shared(context.getResults());
       return kj::READY_NOW;
     }
+    if (state_of(id) == "a gang") {
+      explain_gang(context.getResults());
+      return kj::READY_NOW;
+    }
     auto decision = context.getResults().initDecisions(1)[0];
     decision.setPolicy("dqn");
     decision.setNode("n1");

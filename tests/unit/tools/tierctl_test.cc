@@ -335,6 +335,19 @@ TEST_F(Tierctl, ATaskThatIsKeptBackSaysForWhomSinceWhenAndUntilWhen) {
   expect_parts(at({"task", "explain", "3"}), {"Decided    with its gang: see task 7"});
 }
 
+TEST_F(Tierctl, OfAGangAllNodesThatItsRanksWentToAreMarked) {
+  add_tasks({"a gang"});
+  const auto text = at({"task", "explain", "1"}).out;
+  size_t marks = 0;
+  for (size_t found = text.find("<- chosen"); found != text.npos;
+       found = text.find("<- chosen", found + 1))
+    ++marks;
+  EXPECT_EQ(marks, 4U) << text;
+  expect_parts(at({"task", "explain", "1"}), {"<- chosen for 2 ranks\n", "<- chosen for 1 rank\n"});
+  const auto decisions = at({"task", "explain", "1", "-j"}).value()["decisions"];
+  EXPECT_EQ(decisions[1]["candidates"][0]["ranks"], 2);
+}
+
 TEST_F(Tierctl, OfATaskWithAShareItsUnitsAreExplainedAndNothingElse) {
   add_tasks({"shares a unit"});
   const auto ran = at({"task", "explain", "1"});

@@ -66,6 +66,22 @@ TEST_F(Gangs, TellEveryRankItsPlaceAndWhereAllMeet) {
   EXPECT_EQ(task(id).state, TaskState::kRunning);
 }
 
+TEST_F(Gangs, AreWrittenDownWithAllNodesThatTheirRanksWentTo) {
+  for (const char* node : {"a", "b", "c"}) join(node);
+  const auto id = submit_gang(4);
+  place();
+  const auto decisions = records::decisions(state_->store.reader(), id);
+  ASSERT_TRUE(decisions) << decisions.error().message;
+  ASSERT_THAT(*decisions, SizeIs(1));
+  const auto& candidates = decisions->front().candidates;
+  ASSERT_THAT(candidates, SizeIs(3));
+  EXPECT_EQ(candidates[0].ranks, 2U);
+  EXPECT_EQ(candidates[1].ranks, 2U);
+  EXPECT_EQ(candidates[2].ranks, 0U);
+  EXPECT_TRUE(candidates[2].eligible) << "it had room";
+  EXPECT_EQ(decisions->front().eligible, 3U);
+}
+
 TEST_F(Gangs, SucceedWhenAllRanksHaveAndLetOthersBeginThen) {
   auto a = join("a");
   auto after = spec("after", {"train"});
