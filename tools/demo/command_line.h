@@ -11,7 +11,8 @@ class App;
 
 namespace tierpilot::demo {
 
-// Adds --version, parses and calls `run`; prints what goes wrong. The program's exit code.
+// Adds --version and --check-options, parses and calls `run`; prints what goes wrong. The program's
+// exit code.
 int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<Result<int>()>& run);
 
 }  // namespace tierpilot::demo

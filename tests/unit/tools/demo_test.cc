@@ -3,23 +3,47 @@
 #include <unistd.h>
 #include <utime.h>
 
+#include <CLI/CLI.hpp>
 #include <fstream>
 #include <sstream>
 
 #include "base/config.h"
 #include "base/text/json_text.h"
+#include "tools/demo/command_line.h"
 #include "tools/demo/daemon_process.h"
 #include "tools/demo/layout.h"
 #include "tools/demo/progress.h"
 #include "tools/demo/report.h"
 #include "tools/demo/rounds.h"
 #include "tools/demo/runtime_folder.h"
+#include "tools/output/output.h"
 
 namespace tierpilot::demo {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
+
+TEST(CommandLine, OptionsCanBeCheckedWithoutARun) {
+  int runs = 0;
+  const auto ended = [&](std::vector<std::string> words) {
+    CLI::App app{"shows something", "demo"};
+    int rounds = 1;
+    app.add_option("--rounds", rounds, "how many");
+    std::string name = "demo";
+    std::vector<char*> line{name.data()};
+    for (auto& word : words) line.push_back(word.data());
+    return parse_and_run(app, static_cast<int>(line.size()), line.data(), [&]() -> Result<int> {
+      ++runs;
+      return kExitOk;
+    });
+  };
+  EXPECT_EQ(ended({"--rounds", "3", "--check-options"}), kExitOk);
+  EXPECT_EQ(runs, 0);
+  EXPECT_EQ(ended({"--rounds", "x", "--check-options"}), kExitUsage);
+  EXPECT_EQ(ended({"--rounds", "3"}), kExitOk);
+  EXPECT_EQ(runs, 1);
+}
 
 TEST(Layout, SplitsTheCpus) {
   const auto layout = make_layout(

@@ -32,6 +32,7 @@ def options():
         prog="quickstart swap",
         description="Trains a residual net on a CPU within less memory than it takes: plainly, and with "
         "policies that let tensors leave.",
+        allow_abbrev=False,  # tools/quickstart looks at whole names
     )
     parser.add_argument("--json", metavar="FILE", help="write everything shown to FILE")
     parser.add_argument("--svg", metavar="FILE", help="the last step's plan as a picture")
@@ -42,6 +43,7 @@ def options():
     parser.add_argument("--iterations", metavar="N", type=int, default=12, help="steps of each training")
     parser.add_argument("--seconds", metavar="S", type=float, default=170,
                         help="no new search for the largest batch begins after this")
+    parser.add_argument("--check-options", action="store_true", help=argparse.SUPPRESS)
     for hidden in ("--library", "--modules", "--program"):
         parser.add_argument(hidden, required=True, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
@@ -136,6 +138,8 @@ def say_results(view, chosen, policies, largest_of_plain):
 
 def demonstrate():
     chosen = options()
+    if chosen.check_options:
+        return
     view = View(chosen.budget)
     tiers = measured_tiers(chosen.program)
     say_tiers(view, tiers)
