@@ -1,18 +1,8 @@
 #include "policies/quality/loss_history.h"
 
-#include <cmath>
+#include "policies/quality/usable_loss.h"
 
 namespace tierpilot::quality {
-namespace {
-
-// Beyond this, squares overflow.
-constexpr double kMaxMagnitude = 1e100;
-
-bool is_usable_loss(double value) {
-  return std::isfinite(value) && std::abs(value) < kMaxMagnitude;
-}
-
-}  // namespace
 
 void LossHistory::add(LossPoint point) {
   if (!is_usable_loss(point.loss) || !is_usable_loss(point.iteration)) {

@@ -7,6 +7,7 @@
 
 #include "policies/quality/curve_family.h"
 #include "policies/quality/loss_history.h"
+#include "policies/quality/usable_loss.h"
 
 namespace tierpilot::quality {
 namespace {
@@ -33,7 +34,7 @@ class SimpleRival : public Predictor {
   SimpleRival(double gain, bool goes_on) : gain_(gain), goes_on_(goes_on) {}
 
   void observe(LossPoint point) override {
-    if (!std::isfinite(point.loss) || !std::isfinite(point.iteration)) return;
+    if (!is_usable_loss(point.loss) || !std::isfinite(point.iteration)) return;
     if (!seen_ || point.iteration <= iteration_) {
       level_ = point.loss;
       slope_ = 0;
@@ -100,7 +101,7 @@ class PublishedFit : public Predictor {
 
   size_t better() const { return recent_[1] < recent_[0]; }
   void refit() const {
-    if (fitted_) return;
+    if (fitted_ || history_.empty()) return;
     fitted_ = true;
     points_.clear();
     double weight = 1;

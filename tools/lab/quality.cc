@@ -35,13 +35,13 @@ std::vector<Table> tables() {
   Table combined{.title = "All families, each counting alike",
                  .rows = "/combined",
                  .columns = {{"REPORTS AHEAD", "/horizon"}, {"PREDICTOR", "/predictor"}},
-                 .empty = "no curve is long enough"};
+                 .empty = "nothing could be predicted"};
   Table families{.title = "By family, the worst first",
                  .rows = "/families",
                  .columns = {{"REPORTS AHEAD", "/horizon"},
                              {"PREDICTOR", "/predictor"},
                              {"FAMILY", "/family"}},
-                 .empty = "no curve is long enough"};
+                 .empty = "nothing could be predicted"};
   for (const auto& column : measure_columns()) {
     combined.columns.push_back(column);
     families.columns.push_back(column);
@@ -72,13 +72,17 @@ std::vector<std::string> warnings_of(const sim::CurveFile& file,
   if (file.skipped > 0)
     warnings.push_back(fmt::format("{} of {} rows were left out; the first: {}", file.skipped,
                                    file.rows, file.first_skipped));
-  const auto skipped = [](const sim::CurveTrial& trial) { return !trial.skipped.empty(); };
-  const auto first = std::find_if(trials.begin(), trials.end(), skipped);
-  if (first != trials.end())
-    warnings.push_back(
-        fmt::format("{} predictions of {} could not be made; the first is of run '{}': {}",
-                    std::count_if(trials.begin(), trials.end(), skipped), trials.size(),
-                    file.curves[first->curve].run, first->skipped));
+  const auto tell = [&](std::string sim::CurveTrial::*why, const char* what) {
+    const auto has = [&](const sim::CurveTrial& trial) { return !(trial.*why).empty(); };
+    const auto first = std::find_if(trials.begin(), trials.end(), has);
+    if (first != trials.end())
+      warnings.push_back(fmt::format("at {} of {} points of runs {}; the first is of run '{}': {}",
+                                     std::count_if(trials.begin(), trials.end(), has),
+                                     trials.size(), what, file.curves[first->curve].run,
+                                     (*first).*why));
+  };
+  tell(&sim::CurveTrial::skipped, "nothing could be predicted");
+  tell(&sim::CurveTrial::left_out, "not all could be predicted");
   return warnings;
 }
 

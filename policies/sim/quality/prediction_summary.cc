@@ -107,6 +107,7 @@ Json curve_json(const LossCurve& curve, const CurveTrial& trial,
              {"seen", trial.seen},
              {"noise_floor_percent", 100 * trial.noise_floor}};
   if (!trial.skipped.empty()) value["skipped"] = trial.skipped;
+  if (!trial.left_out.empty()) value["left_out"] = trial.left_out;
   auto& predictions = value["predictions"] = Json::array();
   for (size_t p = 0; p < trial.predictions.size(); ++p)
     for (const auto& prediction : trial.predictions[p])

@@ -30,6 +30,7 @@ struct CurveTrial {
                            // without its noise would miss in the mean
   std::vector<std::vector<Prediction>> predictions;  // by predictor
   std::string skipped;                               // why there is none
+  std::string left_out;                              // why some are missing
 };
 
 // What errors are a part of: the size of the actual loss, or a hundredth of the range of the losses

@@ -33,10 +33,11 @@ TEST(Predictors, NothingIsForetoldBeforeTheFirstUsableReport) {
     EXPECT_FALSE(predictor->at(10)) << name;
     predictor->observe({1, std::numeric_limits<double>::quiet_NaN()});
     predictor->observe({2, std::numeric_limits<double>::infinity()});
-    EXPECT_FALSE(predictor->at(10)) << name;
-    predictor->observe({3, 7});
-    ASSERT_TRUE(predictor->at(10)) << name;
-    EXPECT_DOUBLE_EQ(predictor->at(10)->loss, 7) << name;
+    for (int i = 3; i < 30; ++i) predictor->observe({double(i), 1e200});
+    EXPECT_FALSE(predictor->at(40)) << name;
+    predictor->observe({30, 7});
+    ASSERT_TRUE(predictor->at(40)) << name;
+    EXPECT_DOUBLE_EQ(predictor->at(40)->loss, 7) << name;
   }
 }
 
