@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <vector>
 
 #include "base/table/cell.h"
@@ -43,23 +42,55 @@ struct TimeOfCard {
   double power_w = 0;
 };
 
-std::optional<TimeOfCard> row_of(const CsvTable& table) {
-  const auto text = [&](const char* name) { return std::string(table.cell(table.find({name}))); };
-  const auto figure = [&](const char* name) { return parse_number(text(name)).value_or(0); };
-  TimeOfCard row{.card = text("gpu")};
-  if (table.find({"epoch_s"})) {
-    row.job = fmt::format("{}, {}, {}, {}", text("dataset"), text("network"), text("batch_size"),
-                          text("optimizer"));
-    row.seconds = figure("epoch_s");
-    row.power_w = figure("power_limit_w");
-  } else {
-    row.job = fmt::format("{}, {}", text("model"), text("batch"));
-    const double steps_s = figure("steps_s");
-    if (figure("gpus") != 1) return TimeOfCard{};
-    row.seconds = steps_s > 0 ? 1 / steps_s : 0;
-  }
-  const bool whole = published_gpu(row.card) && row.seconds > 0 && std::isfinite(row.seconds);
-  return whole ? std::optional(row) : std::nullopt;
+struct Bounds {
+  const char* unit;
+  double least, most;
+};
+constexpr Bounds kSeconds{"seconds", 1e-6, 1e8}, kStepsPerSecond{"steps a second", 1e-8, 1e6},
+    kWatts{"watts", 1, 1e5}, kGpus{"GPUs", 1, 1e6};
+
+Result<double> figure_of(const CsvTable& table, const char* column, const Bounds& bounds) {
+  const auto text = table.cell(table.find({column}));
+  const auto figure = parse_number(text);
+  if (figure && *figure >= bounds.least && *figure <= bounds.most) return *figure;
+  return fail(ErrorCode::kInvalid,
+              fmt::format("{}: {} is {}, which is no number of {} from {:g} to {:g}", table.place(),
+                          column, shown(text), bounds.unit, bounds.least, bounds.most));
+}
+
+Result<TimeOfCard> epoch_of(const CsvTable& table, TimeOfCard row) {
+  const auto text = [&](const char* name) { return table.cell(table.find({name})); };
+  row.job = fmt::format("{}, {}, {}, {}", text("dataset"), text("network"), text("batch_size"),
+                        text("optimizer"));
+  const auto seconds = figure_of(table, "epoch_s", kSeconds);
+  if (!seconds) return tl::unexpected(seconds.error());
+  row.seconds = *seconds;
+  if (!table.find({"power_limit_w"})) return row;
+  const auto power_w = figure_of(table, "power_limit_w", kWatts);
+  if (!power_w) return tl::unexpected(power_w.error());
+  row.power_w = *power_w;
+  return row;
+}
+
+// Without a job: on several GPUs.
+Result<TimeOfCard> step_of(const CsvTable& table, TimeOfCard row) {
+  const auto text = [&](const char* name) { return table.cell(table.find({name})); };
+  const auto gpus = figure_of(table, "gpus", kGpus);
+  if (!gpus) return tl::unexpected(gpus.error());
+  if (*gpus != 1) return row;
+  const auto steps_s = figure_of(table, "steps_s", kStepsPerSecond);
+  if (!steps_s) return tl::unexpected(steps_s.error());
+  row.job = fmt::format("{}, {}", text("model"), text("batch"));
+  row.seconds = 1 / *steps_s;
+  return row;
+}
+
+Result<TimeOfCard> row_of(const CsvTable& table) {
+  TimeOfCard row{.card = std::string(table.cell(table.find({"gpu"})))};
+  if (!published_gpu(row.card))
+    return fail(ErrorCode::kNotFound, fmt::format("{}: of the card {} nothing is published here",
+                                                  table.place(), shown(row.card)));
+  return table.find({"epoch_s"}) ? epoch_of(table, std::move(row)) : step_of(table, std::move(row));
 }
 
 struct Sums {
@@ -117,19 +148,19 @@ Result<CardTimes> read_card_times(CsvTable& table) {
     if (!*more) break;
     const auto row = row_of(table);
     if (!row) {
-      if (times.skipped++ == 0)
-        times.first_skipped =
-            fmt::format("{}: no time, or a card of which nothing is published", table.place());
+      if (times.skipped++ == 0) times.first_skipped = row.error().message;
       continue;
     }
-    if (row->job.empty() || row->seconds == 0) continue;  // on several GPUs
+    if (row->job.empty()) continue;
     auto& most = most_w[{row->job, row->card}];
     if (row->power_w < most) continue;
     most = row->power_w;
     times.by_job[row->job][row->card] = row->seconds;
   }
   if (times.by_job.empty())
-    return fail(ErrorCode::kInvalid, fmt::format("{}: no time of a job", table.place()));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}: no time of a job{}", table.place(),
+                            times.skipped > 0 ? "; " + times.first_skipped : ""));
   return times;
 }
 

@@ -50,6 +50,36 @@ TEST(CardTimes, OneGpuAloneCountsAndTheMostPowerDoes) {
   EXPECT_EQ(read_card_times(*other)->by_job.begin()->second.at("v100"), 20);
 }
 
+TEST(CardTimes, TimesThatCannotBeAreLeftOutWithTheCause) {
+  const std::pair<const char*, const char*> wrong[]{
+      {"p100,LM,5,1,-8", "steps_s is '-8'"},  {"p100,LM,5,1,1e-300", "steps_s is '1e-300'"},
+      {"p100,LM,5,1,1e300", "from 1e-08 to"}, {"p100,LM,5,1,nan", "steps_s is 'nan'"},
+      {"p100,LM,5,1,", "steps_s is ''"},      {"p100,LM,5,-1,8", "gpus is '-1'"},
+      {"p100,LM,5,many,8", "gpus is 'many'"}, {"abacus,LM,5,1,8", "the card 'abacus'"}};
+  for (const auto& [row, cause] : wrong) {
+    const auto path =
+        table_of(std::string("gpu,model,batch,gpus,steps_s\nk80,LM,5,1,2\n") + row + "\n");
+    auto table = CsvTable::open(path);
+    ASSERT_TRUE(table);
+    const auto times = read_card_times(*table);
+    ASSERT_TRUE(times) << times.error().message;
+    EXPECT_EQ(times->skipped, 1U) << row;
+    EXPECT_NE(times->first_skipped.find(cause), std::string::npos) << times->first_skipped;
+    EXPECT_EQ(times->by_job.begin()->second.size(), 1U) << row;
+  }
+  for (const char* row : {"100,-50", "100,1e300", "-1,50", "1e300,50", "much,50"}) {
+    auto table = CsvTable::open(
+        table_of(std::string("gpu,dataset,network,batch_size,optimizer,power_limit_w,epoch_s\n"
+                             "v100,squad,bert,8,adam,100,40\nv100,squad,bert,8,adam,") +
+                 row + "\n"));
+    ASSERT_TRUE(table);
+    const auto times = read_card_times(*table);
+    ASSERT_TRUE(times) << times.error().message;
+    EXPECT_EQ(times->skipped, 1U) << row;
+    EXPECT_EQ(times->by_job.begin()->second.at("v100"), 40) << row;
+  }
+}
+
 TEST(CardTimes, ACardIsKnownByTheNamesOfPeopleAndDrivers) {
   for (const auto* const name : {"v100", "V100", "Tesla V100-SXM2-16GB", "NVIDIA V100"})
     EXPECT_EQ(published_gpu(name), published_gpu("v100")) << name;

@@ -39,14 +39,15 @@ const std::vector<Column> kInstalled{
      Format::kNumber},
     {"as the first is", "/first_unlike"}};
 
-// It takes minutes: a bar on a terminal, elsewhere a line on stderr every 20 seconds.
+// It takes minutes: a bar on a terminal, elsewhere a line on stderr every 20 seconds, but for those
+// who asked for JSON.
 class Evaluated {
  public:
   explicit Evaluated(const Output& output)
       : out_(*output.err), silent_(output.json), terminal_(isatty(STDERR_FILENO) != 0) {}
   void operator()(double share) {
-    if (silent_) return;
     if (terminal_) return void(bar_.show(share));
+    if (silent_) return;
     const auto gone = std::chrono::steady_clock::now() - begin_;
     if (gone < next_) return;
     next_ = gone + kBetweenLines;
