@@ -47,7 +47,9 @@ struct TaskExit {
   std::vector<std::pair<std::string, Figure>> memory;  // what the kernel did with it
   // It did not start, or was lost, for a reason of the node.
   bool node_fault = false;
-  uint64_t ago_ms = 0;  // that it was before it was told; not on disk
+  // Not on disk: how long before it was told it was, and the size of a dataset that it wrote and
+  // that there was no room for; 0: that was not the cause.
+  uint64_t ago_ms = 0, no_room_bytes = 0;
 };
 
 struct ServedData {

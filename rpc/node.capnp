@@ -77,6 +77,8 @@ struct NodeInfo {
   program @18 :Program;
   sharedUnits @19 :List(SharedUnit);
   swapRoomBytes @20 :UInt64;    # of the tiers that tasks may ask for room in, see TaskSpec
+  largestWriteBytes @21 :UInt64;  # of one dataset, by a task, that could be kept here if nothing else
+                                  # were; 0: an older daemon
 }
 
 struct SharedUnit {
@@ -214,6 +216,7 @@ struct Exit {
   memory @11 :List(Metric);  # what the kernel did with the task's memory: faults, waits for reclaim
   nodeFault @12 :Bool;       # could_not_start, lost: for a reason of the node, not of the task
   agoMs @13 :UInt64;         # that it ended before this was sent; 0 where the node does not know
+  noRoomBytes @14 :UInt64;   # data_failed: of a dataset that it wrote, and there was no room for; 0: another cause
 }
 
 struct NodeEvent {

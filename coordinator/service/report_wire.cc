@@ -91,6 +91,7 @@ TaskExit read_exit(wire::Exit::Reader in) {
   exit.memory_tier = beginning(text(in.getMemoryTier()), kMostText);
   exit.node_fault = in.getNodeFault();
   exit.ago_ms = in.getAgoMs();
+  exit.no_room_bytes = in.getNoRoomBytes();
   for (const auto figure : in.getMemory())
     if (exit.memory.size() < kMostFigures)
       exit.memory.emplace_back(beginning(text(figure.getName()), kMostText),
@@ -160,6 +161,7 @@ NodeFacts read_facts(wire::NodeInfo::Reader in) {
   facts.memory_bytes = in.getMemoryBytes();
   facts.fast_budget_bytes = in.getFastBudgetBytes();
   facts.swap_room_bytes = in.getSwapRoomBytes();
+  facts.largest_write_bytes = in.getLargestWriteBytes();
   facts.data_address = text(in.getDataAddress());
   const auto ratio = in.getInt32ToFloat();
   if (ratio.isValue() && ratio.getValue() > 0 && ratio.getValue() < kMostPlausible)

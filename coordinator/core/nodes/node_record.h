@@ -49,6 +49,7 @@ struct NodeFacts {
   };
   std::vector<SharedUnit> shared_units{};  // beside `units` and `gpus`
   uint64_t swap_room_bytes = 0;            // of the tiers that programs swap to
+  uint64_t largest_write_bytes = 0;        // to one dataset, that it could keep; 0: not told
 
   // With nothing else on it.
   Resources resources() const {

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/text/utf8.h"
 #include "coordinator/core/nodes/node_events.h"
+#include "coordinator/core/outcomes/too_large.h"
 #include "coordinator/store/records.h"
 
 namespace tierpilot {
@@ -116,6 +117,8 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
   state_.ending.over(node, attempt);
   const bool stale = exit.how == TaskEnd::kDataFailed && publication_.used_is_stale(*task);
   auto verdict = judge(*task, exit, state_.max_attempts(*task), stale);
+  if (auto why = too_large_for_all(state_.registry, *task, exit); !why.empty())
+    verdict = {Fate::kFailed, std::move(why)};
   if (verdict.fate == Fate::kSucceeded && !publication_.allowed(*task, node, exit)) {
     verdict = {Fate::kAgain, "what it wrote is not the next version of its dataset any more"};
     publication_.superseded(node, exit.written);

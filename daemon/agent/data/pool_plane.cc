@@ -11,8 +11,7 @@ void PoolPlane::cancel(AttemptId owner) {
   pool_.cancel(to_string(owner));
 }
 
-void PoolPlane::finish(AttemptId owner, bool success,
-                       std::function<void(Result<std::vector<ReplicaChange>>)> done) {
+void PoolPlane::finish(AttemptId owner, bool success, std::function<void(Committed)> done) {
   pool_.finish(to_string(owner), success, std::move(done));
 }
 

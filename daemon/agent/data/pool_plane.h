@@ -14,8 +14,7 @@ class PoolPlane final : public DataPlane {
   void serve(AttemptId owner, const std::vector<ServeItem>& needs,
              std::function<void(Result<Served>)> done) override;
   void cancel(AttemptId owner) override;
-  void finish(AttemptId owner, bool success,
-              std::function<void(Result<std::vector<ReplicaChange>>)> done) override;
+  void finish(AttemptId owner, bool success, std::function<void(Committed)> done) override;
   // From the pool's own evictions; before the first, as calibrated.
   Result<double> evict_gb_per_s() const override;
   uint64_t reference_ns(uint64_t bytes) const override;

@@ -46,6 +46,7 @@ void write_exit(wire::Exit::Builder to, const ExitReport& from) {
   to.setHow(task_end_name(from.how).data());
   to.setReason(from.reason);
   to.setNodeFault(from.node_fault);
+  to.setNoRoomBytes(from.no_room_bytes);
   if (from.process) {
     write_process(to, *from.process);
   } else {

@@ -66,6 +66,7 @@ struct ExitReport {
   TaskEnd how = TaskEnd::kLost;
   std::string reason;
   bool node_fault = false;             // could_not_start, lost: for a reason of this node's
+  uint64_t no_room_bytes = 0;          // data_failed: of a dataset that it wrote
   std::optional<ProcessExit> process;  // nothing: it was never launched
   std::vector<ReplicaChange> written;
   std::string memory_tier;          // what its wish for memory came to; empty: it had none

@@ -147,6 +147,7 @@ void write_info(wire::NodeInfo::Builder to, const NodeFacts& facts) {
   to.setFastBudgetBytes(config.pool.fast_budget_bytes);
   to.setSwapRoomBytes(swap_room_bytes(config.swap_tiers));
   to.setSlowBudgetBytes(config.pool.slow_budget_bytes);
+  to.setLargestWriteBytes(pool_options(config.pool, facts.calibration).largest_write_bytes());
   to.setDataAddress(facts.data_address);
   auto predecessors = to.initPredecessors(static_cast<uint32_t>(facts.predecessors.size()));
   for (uint32_t i = 0; i < predecessors.size(); ++i) predecessors.set(i, facts.predecessors[i]);

@@ -19,8 +19,7 @@ class DataPlane {
   // The pending serve ends soon, with an error.
   virtual void cancel(AttemptId owner) = 0;
   // Lets go of what was served; on success commits what was written and returns it.
-  virtual void finish(AttemptId owner, bool success,
-                      std::function<void(Result<std::vector<ReplicaChange>>)> done) = 0;
+  virtual void finish(AttemptId owner, bool success, std::function<void(Committed)> done) = 0;
   // The eviction bandwidth that holds now.
   virtual Result<double> evict_gb_per_s() const = 0;
   // The fast tier's own time to serve so many bytes; 0 when it was not measured.

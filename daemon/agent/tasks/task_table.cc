@@ -152,7 +152,7 @@ void TaskTable::let_go(Attempt& entry, ExitReport exit) {
   const bool success = exit.success();
   data_.finish(entry.id(), success,
                [weak = std::weak_ptr(self_), id = entry.id(),
-                exit = std::move(exit)](Result<std::vector<ReplicaChange>> written) mutable {
+                exit = std::move(exit)](Committed written) mutable {
                  const auto self = weak.lock();
                  Attempt* entry = self ? (*self)->attempts_.find(id) : nullptr;
                  if (!entry) return;
@@ -162,6 +162,7 @@ void TaskTable::let_go(Attempt& entry, ExitReport exit) {
                    exit.how = TaskEnd::kDataFailed;
                    exit.reason = written.error().message;
                    exit.node_fault = is_this_nodes_disk(written.error());
+                   exit.no_room_bytes = written.error().no_room_bytes;
                  }
                  (*self)->end(*entry, std::move(exit));
                });

@@ -29,7 +29,7 @@ class Pool {
  public:
   using OnChange = std::function<void(const ReplicaChange&)>;
   using ServeDone = std::function<void(Result<Served>)>;
-  using FinishDone = std::function<void(Result<std::vector<ReplicaChange>>)>;
+  using FinishDone = std::function<void(Committed)>;
   using CreateDone = std::function<void(Result<ReplicaChange>)>;
   using CheckDone = std::function<void(Result<ReplicaCheck>)>;
   using StatusDone = std::function<void(Status)>;

@@ -148,8 +148,7 @@ void Pool::State::begin_finish(const std::string& owner, bool success, FinishDon
     const auto code = request ? ErrorCode::kConflict : ErrorCode::kNotFound;
     const auto why =
         request ? "is not served (cancel it) or is being finished" : "holds no datasets";
-    return complete(done, Result<std::vector<ReplicaChange>>(
-                              fail(code, fmt::format("owner '{}' {}", owner, why))));
+    return complete(done, Committed(fail(code, fmt::format("owner '{}' {}", owner, why))));
   }
   request->phase = Request::Phase::kFinishing;
   run(settler,
@@ -158,7 +157,7 @@ void Pool::State::begin_finish(const std::string& owner, bool success, FinishDon
 
 void Pool::State::finish(const std::shared_ptr<Request>& request, bool success,
                          const FinishDone& done) {
-  Result<std::vector<ReplicaChange>> result;
+  Committed result;
   const auto copies = private_copies(*request, request->items.size());
   if (success)
     result = manager->private_copies.commit(copies);

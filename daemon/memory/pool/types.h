@@ -2,15 +2,18 @@
 // tmpfs file really takes whole pages); GB/s is 1e9 bytes a second.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/histogram.h"
+#include "base/result.h"
 #include "base/unique_fd.h"
 #include "daemon/memory/pool/names.h"
 
@@ -28,6 +31,11 @@ struct PoolOptions {
   int slow_numa_node = -1;
   uint64_t slow_budget_bytes = 0;
   int workers = 2;  // threads that bring datasets in; one more ends requests
+
+  // What a task writes to a dataset stays in one tier where these are exclusive, else in both.
+  uint64_t largest_write_bytes() const {
+    return slow_kind == "numa" ? std::max(fast_budget_bytes, slow_budget_bytes) : slow_budget_bytes;
+  }
 };
 
 enum class ServeHow { kHit, kPromotion, kFetch };
@@ -139,6 +147,13 @@ struct EvictionTotals {
   uint64_t slow_drops = 0;  // non-home replicas dropped from a full slow tier
   TransferRate evict;       // write-back including fsync; a drop of a clean copy has no rate
 };
+
+// Why what a task wrote was not kept.
+struct CommitError : Error {
+  CommitError(Error error, uint64_t bytes = 0) : Error(std::move(error)), no_room_bytes(bytes) {}
+  uint64_t no_room_bytes;  // of a version that there was no room for; 0: another cause
+};
+using Committed = tl::expected<std::vector<ReplicaChange>, CommitError>;
 
 // Of private copies.
 struct CommitTotals {

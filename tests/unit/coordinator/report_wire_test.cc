@@ -30,6 +30,16 @@ TEST(ReportWire, GpusAreTakenThatHaveAName) {
   EXPECT_THAT(taken, ElementsAre("GPU-1", "", "GPU-2")) << "one without a GPU is of cores";
 }
 
+TEST(ReportWire, WhatThereIsAndWasNoRoomForIsTaken) {
+  capnp::MallocMessageBuilder message;
+  auto info = message.initRoot<wire::NodeInfo>();
+  info.setLargestWriteBytes(4096);
+  EXPECT_EQ(read_facts(info.asReader()).largest_write_bytes, 4096U);
+  auto told = message.initRoot<wire::Exit>();
+  told.setNoRoomBytes(8192);
+  EXPECT_EQ(read_exit(told.asReader()).no_room_bytes, 8192U);
+}
+
 // A gang has none, nor has a task whose data is on its way: zeros would be no figures.
 TEST(ReportWire, ARewardIsToldOnceDataWasServed) {
   capnp::MallocMessageBuilder message;

@@ -15,8 +15,7 @@ class FakePool final : public DataPlane {
     serving[owner] = std::move(done);
   }
   void cancel(AttemptId owner) override { cancelled.push_back(owner); }
-  void finish(AttemptId owner, bool success,
-              std::function<void(Result<std::vector<ReplicaChange>>)> done) override {
+  void finish(AttemptId owner, bool success, std::function<void(Committed)> done) override {
     finished.emplace_back(owner, success);
     done(commit);
   }
@@ -31,7 +30,7 @@ class FakePool final : public DataPlane {
   std::map<AttemptId, std::function<void(Result<Served>)>> serving;
   std::vector<AttemptId> cancelled;
   std::vector<std::pair<AttemptId, bool>> finished;
-  Result<std::vector<ReplicaChange>> commit = std::vector<ReplicaChange>{};
+  Committed commit = std::vector<ReplicaChange>{};
 };
 
 class FakeRunner final : public TaskRunner {

@@ -200,7 +200,7 @@ TEST_F(TaskTableTest, WhatCannotBeKeptOfAWriteIsTheNodesFaultOrTheTasks) {
                                     {ErrorCode::kConflict, false},
                                     {ErrorCode::kNotFound, false},
                                     {ErrorCode::kInvalid, false}}) {
-    pool.commit = fail(code, "not kept");
+    pool.commit = tl::unexpected(CommitError({code, "not kept"}));
     const AttemptId attempt{kFirst.task + static_cast<uint64_t>(code), 1};
     auto assignment = work(attempt, 1, {"d"});
     ASSERT_TRUE(table.start(assignment));
@@ -224,9 +224,10 @@ TEST_F(TaskTableTest, FailedLaunchSaysWhyAndFreesTheUnits) {
 TEST_F(TaskTableTest, FailedCommitIsNotASuccess) {
   ASSERT_TRUE(table.start(work(kFirst, 1, {"d"})));
   pool.served(kFirst, Served{});
-  pool.commit = fail(ErrorCode::kExhausted, "no room");
+  pool.commit = tl::unexpected(CommitError({ErrorCode::kExhausted, "no room"}, 4096));
   table.exited(kFirst, exit_code(0));
   EXPECT_EQ(how(kFirst), "data_failed");
+  EXPECT_EQ(events<ExitedEvent>().back().exit.no_room_bytes, 4096U);
 }
 
 TEST_F(TaskTableTest, FailedTaskCommitsNothing) {

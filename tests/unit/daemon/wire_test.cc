@@ -67,10 +67,12 @@ TEST_F(WireTest, ReadsNameAndMemoryTier) {
 TEST_F(WireTest, WritesWhatBecameOfTheMemoryTier) {
   ExitedEvent exited;
   exited.exit.memory_tier = "no effect";
+  exited.exit.no_room_bytes = 4096;
   exited.exit.memory.push_back({"page_faults", 7.0});
   auto event = message.initRoot<wire::NodeEvent>();
   write_event(event, Event{9, exited}, 1);
   EXPECT_EQ(event.getExited().getExit().getMemoryTier(), "no effect");
+  EXPECT_EQ(event.getExited().getExit().getNoRoomBytes(), 4096U);
   ASSERT_EQ(event.getExited().getExit().getMemory().size(), 1u);
   EXPECT_EQ(event.getExited().getExit().getMemory()[0].getValue().getValue(), 7);
 }

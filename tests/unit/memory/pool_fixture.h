@@ -192,10 +192,10 @@ class PoolTest : public ::testing::Test {
   Result<Served> serve(const std::string& owner, std::vector<ServeItem> items) {
     return start_serve(owner, std::move(items)).get();
   }
-  Result<std::vector<ReplicaChange>> finish(const std::string& owner, bool success = true) {
-    Waiting<std::vector<ReplicaChange>> waiting;
-    pool->finish(owner, success, waiting.callback());
-    return waiting.get();
+  Committed finish(const std::string& owner, bool success = true) {
+    std::promise<Committed> promise;
+    pool->finish(owner, success, [&](Committed done) { promise.set_value(std::move(done)); });
+    return promise.get_future().get();
   }
   // Serves and ends at once: the dataset is in the fast tier, unpinned, used last.
   void use(const ServeItem& what) {

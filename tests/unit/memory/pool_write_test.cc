@@ -149,6 +149,7 @@ TEST_P(PoolWrite, WhatOutgrowsTheNodeIsRefusedAndTheOldVersionStays) {
   const auto result = finish("writer");
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kExhausted);
+  EXPECT_EQ(result.error().no_room_bytes, 5 * kMiB);
   EXPECT_NE(result.error().message.find("5242880"), std::string::npos) << result.error().message;
   EXPECT_TRUE(replica("w", 1));
   expect_consistent();

@@ -5,13 +5,17 @@
 
 namespace tierpilot {
 
-Result<std::vector<ReplicaChange>> PrivateCopies::commit(const std::vector<PrivateCopy>& copies) {
+Committed PrivateCopies::commit(const std::vector<PrivateCopy>& copies) {
   auto lock = holdings_.lock();
   std::vector<StagedVersion> all;
   all.reserve(copies.size());
   for (const auto& copy : copies) all.emplace_back(holdings_, room_, copy);
   Status status;
-  for (size_t i = 0; status && i < all.size(); ++i) status = all[i].stage(lock);
+  uint64_t no_room_bytes = 0;
+  for (size_t i = 0; status && i < all.size(); ++i) {
+    status = all[i].stage(lock);
+    if (!status && status.error().code == ErrorCode::kExhausted) no_room_bytes = all[i].bytes();
+  }
   if (status) status = StagedVersion::claim(lock, all);
   std::vector<ReplicaChange> published;
   if (status) status = publish(lock, all);
@@ -32,7 +36,7 @@ Result<std::vector<ReplicaChange>> PrivateCopies::commit(const std::vector<Priva
   });
   (status ? totals_.commits : totals_.discards) += copies.size();
   if (status) return published;
-  return tl::unexpected(status.error());
+  return tl::unexpected(CommitError(status.error(), no_room_bytes));
 }
 
 Status PrivateCopies::publish(Holdings::Lock& lock, std::vector<StagedVersion>& all) {

@@ -19,7 +19,7 @@ class PrivateCopies {
   // a file that can be neither published nor removed), with this node as their home. Older versions
   // stay until they are dropped: the new one does not count before the coordinator has it on disk.
   // The copies are gone afterwards, whatever the result.
-  Result<std::vector<ReplicaChange>> commit(const std::vector<PrivateCopy>& copies);
+  Committed commit(const std::vector<PrivateCopy>& copies);
   // Blocks. Removes a private copy.
   void discard(const PrivateCopy& copy);
   // With the lock held.

@@ -34,6 +34,8 @@ class StagedVersion {
   void take_back(Lock& lock);
   // Files that were not published. To be closed without the lock: large ones take their time.
   std::vector<Draft> take_files();
+  // As they were written; 0: it could not even be opened.
+  uint64_t bytes() const { return fast_file_ ? fast_file_->bytes() : 0; }
   // Its digest is known once it is staged.
   const DatasetId& id() const { return id_; }
 
