@@ -19,6 +19,20 @@ Status put_dataset(Db& db, const Dataset& dataset) {
   return query->run();
 }
 
+Status need_versions(Db& db, const std::map<std::string, uint64_t>& versions) {
+  for (const auto& [name, version] : versions) {
+    auto query = db.query("SELECT 1 FROM datasets WHERE name = ? AND version >= ?");
+    if (!query) return tl::unexpected(query.error());
+    query->bind(name);
+    auto there = bind_unsigned(*query, version).step();
+    if (!there) return tl::unexpected(there.error());
+    if (!*there)
+      return fail(ErrorCode::kConflict,
+                  fmt::format("version {} of dataset '{}' is not written down", version, name));
+  }
+  return {};
+}
+
 Status remove_dataset(Db& db, const std::string& name) {
   auto query = db.query("DELETE FROM datasets WHERE name = ?");
   if (!query) return tl::unexpected(query.error());

@@ -36,6 +36,9 @@ Status put_decision(Db& db, const DecisionRecord& decision);
 Status put_reward(Db& db, AttemptId attempt, const RewardRecord& reward);
 Status put_dataset(Db& db, const Dataset& dataset);
 Status remove_dataset(Db& db, const std::string& name);
+// For who builds on these versions, by dataset. kConflict: one is not written down, as the write of
+// what made it failed.
+Status need_versions(Db& db, const std::map<std::string, uint64_t>& versions);
 Status put_receipt(Db& db, const RequestKey& request, const SubmitReceipt& receipt);
 Status put_setting(Db& db, const std::string& key, int64_t value);
 

@@ -134,9 +134,8 @@ void Pool::cancel(AttemptId owner) {
   if (request != requests_.end() && !request->second.served) request->second.cancelled = true;
 }
 
-void Pool::finish(AttemptId owner, bool success,
-                  std::function<void(Result<std::vector<ReplicaChange>>)> done) {
-  auto written = std::make_shared<Result<std::vector<ReplicaChange>>>();
+void Pool::finish(AttemptId owner, bool success, std::function<void(Committed)> done) {
+  auto written = std::make_shared<Committed>();
   const auto last = [this, owner, written, done] {
     requests_.erase(owner);
     at_.at_commit_step(3);
@@ -158,7 +157,7 @@ void Pool::finish(AttemptId owner, bool success,
   });
 }
 
-Result<std::vector<ReplicaChange>> Pool::publish(AttemptId owner, const Request& request) {
+Committed Pool::publish(AttemptId owner, const Request& request) {
   std::vector<ReplicaChange> published;
   for (const auto& item : request.needs) {
     if (!item.write) continue;
@@ -168,7 +167,7 @@ Result<std::vector<ReplicaChange>> Pool::publish(AttemptId owner, const Request&
     const Stored stored{content, item.bytes, true, true, true, false};
     if (at_.disk_is_full()) {
       for (const auto& change : published) take_back(change);
-      return no_room("commit of " + describe(id));
+      return tl::unexpected(CommitError(no_room("commit of " + describe(id)).value(), item.bytes));
     }
     if (at_.disk_fails()) {
       // All or nothing. What was taken back may be there again after a power cut.

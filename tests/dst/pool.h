@@ -54,8 +54,7 @@ class Pool final : public agent::DataPlane {
   void serve(AttemptId owner, const std::vector<ServeItem>& needs,
              std::function<void(Result<Served>)> done) override;
   void cancel(AttemptId owner) override;
-  void finish(AttemptId owner, bool success,
-              std::function<void(Result<std::vector<ReplicaChange>>)> done) override;
+  void finish(AttemptId owner, bool success, std::function<void(Committed)> done) override;
   Result<double> evict_gb_per_s() const override {
     return fail(ErrorCode::kUnavailable, "not measured");
   }
@@ -85,7 +84,7 @@ class Pool final : public agent::DataPlane {
   Status take(AttemptId owner, Request& request, const ServeItem& item);
   // Good bytes of the version, from here or the sources; null: nobody has them.
   const Stored* find_good(const ServeItem& item);
-  Result<std::vector<ReplicaChange>> publish(AttemptId owner, const Request& request);
+  Committed publish(AttemptId owner, const Request& request);
   void take_back(ReplicaChange change);
   void doom(const std::string& name, uint64_t below);
   void sweep();

@@ -187,11 +187,14 @@ bool Catalog::learns_digest(const std::string& node, const std::string& name,
 }
 
 std::set<std::string> Catalog::strays(const std::string& name) const {
-  const auto known = strays_.find(name);
   std::set<std::string> nodes;
-  if (known != strays_.end())
-    for (const auto& [node, state] : known->second) nodes.insert(node);
+  for (const auto& [node, state] : stray_states(name)) nodes.insert(node);
   return nodes;
+}
+
+std::map<std::string, ReplicaState> Catalog::stray_states(const std::string& name) const {
+  const auto known = strays_.find(name);
+  return known == strays_.end() ? std::map<std::string, ReplicaState>() : known->second;
 }
 
 void Catalog::forget_node(const std::string& node) {
@@ -242,6 +245,9 @@ std::string Catalog::blocked_by(const Task& task) const {
                      [&](const auto& replica) { return is_held(*entry, replica.second); }))
       return fmt::format("waiting for dataset '{}': no node that is up holds version {} (home: {})",
                          use.dataset, entry->dataset.version, entry->dataset.home);
+    if (entry->unwritten)
+      return fmt::format("waiting until version {} of dataset '{}' is written down",
+                         entry->dataset.version, use.dataset);
     if (use.write && entry->writer != 0 && entry->writer != task.id)
       return fmt::format("waiting for task {} to end: it writes dataset '{}'", entry->writer,
                          use.dataset);

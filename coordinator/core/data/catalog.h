@@ -29,6 +29,7 @@ class Catalog {
     Dataset dataset;
     std::map<std::string, ReplicaState> replicas;  // by node
     std::optional<Stored> on_disk;  // while `dataset` is a later version, which is not there yet
+    bool unwritten = false;         // that could not be written down so far: nobody builds on it
     uint64_t writer = 0;            // the task that may write; 0: none
     std::optional<Next> next;       // of the writer, whose processes have ended
     std::set<uint64_t> users;       // active tasks that name it
@@ -68,6 +69,8 @@ class Catalog {
   // Nodes that hold a dataset of this name, which is not in the catalog: it was made or dropped
   // while the coordinator, its disk or the connection failed.
   std::set<std::string> strays(const std::string& name) const;
+  // What each of them last told of it.
+  std::map<std::string, ReplicaState> stray_states(const std::string& name) const;
   // Of one node; of more than that nothing is known.
   static constexpr size_t kMostStrays = 100'000;
   size_t stray_names() const { return strays_.size(); }

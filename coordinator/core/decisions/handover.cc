@@ -32,6 +32,8 @@ void hand_over_once_written(ClusterState& state, Lifecycle& lifecycle,
                             std::function<void()> refused) {
   state.store.write(
       [decided](Db& db) -> Status {
+        const auto& used = decided->first.data_versions;
+        if (auto there = records::need_versions(db, used); !there) return there;
         if (auto put = records::update_task(db, decided->first); !put) return put;
         return records::put_decision(db, decided->second);
       },

@@ -85,7 +85,8 @@ void Checkpoints::found(const std::string& node, const std::string& dataset,
   if (!name) return;
   const bool is_kept = replica.in_slow && replica.home && replica.digest.known();
   // What could not be written down yet has gone.
-  if (!is_kept && left_.erase({node, dataset}) && publishing_.erase(dataset))
+  if (!is_kept && state_.catalog.strays(dataset).empty() && left_.erase(dataset) &&
+      publishing_.erase(dataset))
     state_.saving.extract(name->task);
   if (state_.catalog.find(dataset) || state_.catalog.is_being_removed(dataset) ||
       publishing_.contains(dataset))
@@ -102,7 +103,6 @@ void Checkpoints::found(const std::string& node, const std::string& dataset,
     if (is_read && is_known_job) drop();
     return;
   }
-  const Teller teller{node, record ? record->facts.instance : 0};
   const auto* task = state_.tasks.find(name->task);
   if (task && !may_tell(state_, *task, *name, node)) {
     // A copy of one that went before it was made, or while its node was away: it may be needed.
@@ -113,19 +113,18 @@ void Checkpoints::found(const std::string& node, const std::string& dataset,
   }
   if (task && !is_ended(task->state)) {
     state_.gangs.saved(*name, state_.clock.boot_ns());
-    return publish(teller, dataset_of(state_, *name, node, replica), *name, replica);
+    return publish(dataset_of(state_, *name, node, replica), *name);
   }
   // A power cut may undo the end of its job, which would begin from it.
   if (task) {
-    left_[{node, dataset}] = {teller, replica};
+    left_.insert(dataset);
     return;
   }
   // Its job is over without it.
   if (is_known_job) drop();
 }
 
-void Checkpoints::publish(const Teller& teller, Dataset dataset, const CheckpointName& name,
-                          const ReplicaState& replica) {
+void Checkpoints::publish(Dataset dataset, const CheckpointName& name) {
   publishing_.insert(dataset.name);
   state_.saving.insert(name.task);
   state_.store.write(
@@ -133,18 +132,16 @@ void Checkpoints::publish(const Teller& teller, Dataset dataset, const Checkpoin
         if (auto put = records::put_dataset(db, dataset); !put) return put;
         return records::clear_owed_drops_of(db, dataset.name);
       },
-      [this, teller, dataset, name, replica](Status status) {
+      [this, dataset, name](Status status) {
         if (!status) {
           spdlog::error("{}: {}", dataset.name, status.error().message);
-          left_[{teller.node, dataset.name}] = {teller, replica};
+          left_.insert(dataset.name);
           return;
         }
         publishing_.erase(dataset.name);
         state_.saving.extract(name.task);
+        // Who has it is as nodes have told since.
         auto& entry = state_.catalog.put(dataset);
-        // What the node told since is newer, as that it has the bytes in memory by now.
-        if (state_.registry.can_be_asked(teller.node, teller.instance))
-          entry.replicas.try_emplace(teller.node, replica);
         if (state_.tasks.find(name.task)) entry.users.insert(name.task);
       });
 }
@@ -210,12 +207,10 @@ void Checkpoints::tick() {
   const int64_t now_ns = state_.clock.boot_ns();
   if (now_ns < next_look_ns_) return;
   next_look_ns_ = now_ns + kLookNs;
-  for (const auto& [where, left] : std::exchange(left_, {})) {
-    const auto& [node, dataset] = where;
+  for (const auto& dataset : std::exchange(left_, {})) {
     if (publishing_.erase(dataset)) state_.saving.extract(parse_checkpoint_name(dataset)->task);
-    // One that is away tells of it again when it joins.
-    if (state_.registry.can_be_asked(node, left.teller.instance))
-      found(node, dataset, left.replica);
+    for (const auto& [node, replica] : state_.catalog.stray_states(dataset))
+      found(node, dataset, replica);
   }
   std::map<uint64_t, std::vector<CheckpointName>> by_task;
   const auto& all = state_.catalog.all();

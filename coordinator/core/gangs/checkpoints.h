@@ -8,7 +8,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "coordinator/core/cluster_state.h"
@@ -73,18 +72,9 @@ class Checkpoints {
     CheckpointTotals totals;
     std::map<CheckpointName, CheckpointCost> costs;
   };
-  struct Teller {
-    std::string node;
-    uint64_t instance = 0;
-  };
-  struct Left {
-    Teller teller;
-    ReplicaState replica;
-  };
   static constexpr size_t kMostJobs = 2000;  // whose costs are remembered
 
-  void publish(const Teller& teller, Dataset dataset, const CheckpointName& name,
-               const ReplicaState& replica);
+  void publish(Dataset dataset, const CheckpointName& name);
   void tell(uint64_t task, const JobAdvice& advice);
   void tell_safe(const CheckpointName& name);
   void look_at(uint64_t task, const std::vector<CheckpointName>& kept);
@@ -95,8 +85,8 @@ class Checkpoints {
   ToldSafe told_;
   std::set<std::string> publishing_;  // see also ClusterState::saving
   // Told of while the end of their jobs was not on disk, or not written down as the disk failed.
-  std::map<std::pair<std::string, std::string>, Left> left_;  // by node and name
-  std::map<uint64_t, Job> jobs_;                              // by task
+  std::set<std::string> left_;
+  std::map<uint64_t, Job> jobs_;  // by task
   int64_t next_look_ns_ = 0;
 };
 

@@ -138,8 +138,12 @@ void GangLife::place(Task& gang, const GangPlan& plan) {
   if (!current.checkpoint.empty()) record.reason += ", from " + current.checkpoint;
   record.at_ms = state_.clock.wall_ms();
   changed->push_back(gang);
+  std::map<std::string, uint64_t> used;
+  for (const auto& use : gang.spec.datasets)
+    used[use.dataset] = state_.catalog.find(use.dataset)->dataset.version;
   state_.store.write(
-      [changed, record](Db& db) -> Status {
+      [changed, record, used = std::move(used)](Db& db) -> Status {
+        if (auto there = records::need_versions(db, used); !there) return there;
         for (const auto& task : *changed)
           if (auto put = records::update_task(db, task); !put) return put;
         return records::put_decision(db, record);

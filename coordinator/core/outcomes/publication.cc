@@ -93,6 +93,12 @@ std::vector<Dataset> Publication::publish(const Task& task) {
   return changed;
 }
 
+void Publication::not_durable(const std::vector<Dataset>& written) {
+  for (const auto& dataset : written)
+    if (auto* entry = state_.catalog.find(dataset.name); entry && entry->on_disk)
+      entry->unwritten = true;
+}
+
 void Publication::durable(const std::vector<Dataset>& written) {
   for (const auto& dataset : written) {
     auto* entry = state_.catalog.find(dataset.name);
@@ -102,7 +108,10 @@ void Publication::durable(const std::vector<Dataset>& written) {
         entry->on_disk = {dataset, {}};  // until its nodes tell of it
       continue;
     }
-    if (entry) entry->on_disk.reset();
+    if (entry) {
+      entry->on_disk.reset();
+      entry->unwritten = false;
+    }
     const auto outdated = outdated_.extract(dataset.name);
     if (outdated.empty()) continue;
     if (entry) entry->outdated.insert(outdated.mapped().begin(), outdated.mapped().end());

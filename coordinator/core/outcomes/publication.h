@@ -23,6 +23,8 @@ class Publication {
   std::vector<Dataset> publish(const Task& task);
   // These versions are on disk: those before them are needed by nobody any more.
   void durable(const std::vector<Dataset>& written);
+  // They could not be written down: nobody may build on them until they are.
+  void not_durable(const std::vector<Dataset>& written);
   // An attempt that does not count has left these on the node.
   void superseded(const std::string& node, const std::vector<DatasetVersion>& versions);
 

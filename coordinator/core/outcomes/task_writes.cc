@@ -60,7 +60,10 @@ void TaskWrites::write(std::vector<uint64_t> changed, std::vector<Dataset> datas
       },
       [this, copies, published, noted = std::move(noted),
        durable = std::move(durable)](Status status) {
-        if (status) publication_.durable(*published);
+        if (status)
+          publication_.durable(*published);
+        else
+          publication_.not_durable(*published);
         for (const auto& task : *copies)
           if (status) written(task);
         for (const uint64_t id : noted)

@@ -36,6 +36,39 @@ TEST_F(DataSafetyTest, OldVersionsStayWhileTheNewOneIsNotOnDisk) {
   EXPECT_THAT(m->dropped, ElementsAre(Version{"d", 2}));
 }
 
+// After a power cut there would be one that was made from what nobody knows of.
+TEST_F(DataSafetyTest, NobodyBuildsOnAVersionThatCouldNotBeWrittenDown) {
+  join("n");
+  join("m");
+  add_dataset("d", 4096, "n");
+  const auto attempt = assign(submit_writer(), "m");
+  break_store("ALTER TABLE datasets RENAME TO away");
+  EXPECT_FALSE(exit("m", attempt, wrote(2)));
+  break_store("ALTER TABLE away RENAME TO datasets");
+  const auto next = submit_writer("next");
+  EXPECT_THAT(state_->blocked_by(*state_->tasks.find(next)), ::testing::HasSubstr("written down"));
+  lifecycle_->writes().retry();
+  flush();
+  EXPECT_EQ(state_->blocked_by(*state_->tasks.find(next)), "");
+}
+
+TEST_F(DataSafetyTest, AnAssignmentNeedsItsVersionsOnDisk) {
+  join("n");
+  add_dataset("d", 4096, "n");
+  std::vector<Status> seen;
+  for (const uint64_t version : {1, 2})
+    store_->write(
+        [version](Db& db) {
+          return records::need_versions(db, {{"d", version}});
+        },
+        [&](Status status) { seen.push_back(std::move(status)); });
+  flush();
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_TRUE(seen[0]);
+  ASSERT_FALSE(seen[1]);
+  EXPECT_EQ(seen[1].error().code, ErrorCode::kConflict);
+}
+
 TEST_F(DataSafetyTest, AVersionIsToldOnceItIsOnDisk) {
   join("n");
   join("m");

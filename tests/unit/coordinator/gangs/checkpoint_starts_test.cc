@@ -88,6 +88,30 @@ TEST_F(CheckpointsTest, OneThatTheDiskDidNotTakeIsWrittenDownOnceItDoes) {
   EXPECT_EQ(awaited_checkpoint(*state_, id), "");
 }
 
+TEST_F(CheckpointsTest, SoIsOneThatAnotherDaemonOfItsNodeHasToldOfMeanwhile) {
+  run_gang();
+  store_->write(
+      [](Db& db) {
+        return db.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON datasets BEGIN SELECT RAISE(ABORT, 'full'); "
+            "END;");
+      },
+      nullptr);
+  flush();
+  taken("n", 10);
+  auto anew = facts("n", 8);
+  anew.predecessors = {7};
+  membership_->on_replica = [this](const auto& node, const auto& dataset, const auto& state) {
+    checkpoints().found(node, dataset, state);
+  };
+  ASSERT_TRUE(
+      membership_->join(anew, std::make_shared<FakeNode>(), {{dataset(10), replica()}}, {}));
+  store_->write([](Db& db) { return db.execute("DROP TRIGGER full"); }, nullptr);
+  flush();
+  tick();
+  EXPECT_EQ(newest_checkpoint(*state_, id), dataset(10));
+}
+
 // A daemon that starts anew tells what it has as it joins, and then its tasks begin again.
 TEST_F(CheckpointsTest, OneIsKnownBeforeTheTasksOfItsNodeAreQueuedAgain) {
   run_gang();

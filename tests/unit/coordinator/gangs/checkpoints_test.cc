@@ -128,6 +128,7 @@ TEST_F(CheckpointsTest, OneIsNotDroppedBeforeTheEndOfItsJobIsOnDisk) {
   hold_disk();
   lifecycle_->cancel(id, nullptr);
   ASSERT_EQ(state_->tasks.find(id)->state, TaskState::kCancelled);
+  tells("n", 10, true);
   checkpoints().found("n", dataset(10), replica());
   clock_.advance_ns(1'000'000'001);
   checkpoints().tick();

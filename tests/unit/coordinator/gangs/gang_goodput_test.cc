@@ -22,7 +22,9 @@ class GangGoodput : public GuardedGangs {
     ReplicaState kept{.version = 1, .bytes = 1 << 20};
     kept.in_slow = kept.home = true;
     kept.digest = {0, 9};
-    checkpoints_->found(rank(id, 0).node, to_string({id, task(id).attempt, iteration}), kept);
+    const auto name = to_string(CheckpointName{id, task(id).attempt, iteration});
+    membership_->replica_changed(rank(id, 0).node, name, kept);
+    checkpoints_->found(rank(id, 0).node, name, kept);
     flush();
   }
   void kill(uint64_t id) {

@@ -30,8 +30,9 @@ class GangViews : public Gangs {
     ReplicaState kept{.version = 1, .bytes = 1 << 20};
     kept.in_slow = kept.home = true;
     kept.digest = {0, 9};
-    const CheckpointName name{id, task(id).attempt, iteration};
-    checkpoints().found(rank(id, 0).node, to_string(name), kept);
+    const auto name = to_string(CheckpointName{id, task(id).attempt, iteration});
+    membership_->replica_changed(rank(id, 0).node, name, kept);
+    checkpoints().found(rank(id, 0).node, name, kept);
     flush();
     end(id, 0, killed(9));
     end_cancelled(id);
