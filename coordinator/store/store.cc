@@ -259,7 +259,9 @@ std::vector<Status> Store::commit_each(const std::vector<Pending>& batch) {
 void Store::note_trouble(const std::vector<Status>& results) {
   std::string trouble;
   for (const auto& result : results)
-    if (!result && trouble.empty()) trouble = result.error().message;
+    // Who finds that its change is not possible says nothing of the disk.
+    if (!result && result.error().code != ErrorCode::kConflict && trouble.empty())
+      trouble = result.error().message;
   std::lock_guard guard(mutex_);
   if (trouble != trouble_)
     trouble.empty() ? spdlog::info("store: writing again") : spdlog::error("{}", trouble);

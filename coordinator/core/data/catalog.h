@@ -33,7 +33,7 @@ class Catalog {
     uint64_t writer = 0;            // the task that may write; 0: none
     std::optional<Next> next;       // of the writer, whose processes have ended
     std::set<uint64_t> users;       // active tasks that name it
-    // Nodes that may have an older version still: they were told to drop it, or are away.
+    // Nodes that had an older version when they were last heard of it, and may be dropping it.
     std::set<std::string> outdated;
     // What nodes were told to discard, until they say that it is gone or join anew: a task that
     // makes the same bytes there meanwhile has not made them to stay.

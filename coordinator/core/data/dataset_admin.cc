@@ -155,8 +155,10 @@ void DatasetAdmin::created(const std::string& node, uint64_t instance, Dataset d
         for (auto& [name, owed] : state_.owed_drops) owed.erase(dataset.name);
         std::erase_if(state_.owed_drops, [](const auto& owed) { return owed.second.empty(); });
         auto& entry = state_.catalog.put(dataset);
-        // Lost meanwhile, or to tell of it itself when it is back.
-        if (state_.registry.can_be_asked(node, instance))
+        // Lost meanwhile, or to tell of it itself when it is back; another daemon that has taken
+        // its place has told what there is.
+        const auto* record = state_.registry.find(node);
+        if (record && record->can_be_asked() && record->facts.instance == instance)
           entry.replicas[node] = {dataset.version, dataset.bytes, false, true, true,
                                   dataset.digest};
         answer_when_kept(dataset, added);

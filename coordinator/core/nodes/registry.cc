@@ -61,11 +61,6 @@ const NodeRecord* Registry::find(const std::string& name) const {
   return found == nodes_.end() ? nullptr : &found->second;
 }
 
-bool Registry::can_be_asked(const std::string& name, uint64_t instance) const {
-  const auto* node = find(name);
-  return node && node->can_be_asked() && node->facts.instance == instance;
-}
-
 void Registry::assign(NodeRecord& node, AttemptId attempt, uint32_t units,
                       uint64_t swap_room_bytes) {
   node.held.insert(attempt);

@@ -73,9 +73,6 @@ class Registry {
 
   NodeRecord* find(const std::string& name);
   const NodeRecord* find(const std::string& name) const;
-  // Whether that daemon of the node can be asked still; one that has taken its place has told
-  // itself what it has.
-  bool can_be_asked(const std::string& name, uint64_t instance) const;
   std::map<std::string, NodeRecord>& all() { return nodes_; }
   const std::map<std::string, NodeRecord>& all() const { return nodes_; }
 

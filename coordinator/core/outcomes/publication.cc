@@ -70,6 +70,7 @@ std::vector<Dataset> Publication::publish(const Task& task) {
     outdated.insert(task.node);
     for (const auto& [name, replica] : entry->replicas) {
       outdated.insert(name);
+      entry->outdated.insert(name);
       auto* node = state_.registry.find(name);
       if (name == task.node || !node) continue;
       state_.data_gone(*entry, *node);
@@ -114,7 +115,6 @@ void Publication::durable(const std::vector<Dataset>& written) {
     }
     const auto outdated = outdated_.extract(dataset.name);
     if (outdated.empty()) continue;
-    if (entry) entry->outdated.insert(outdated.mapped().begin(), outdated.mapped().end());
     // A node that is away is told when it joins with an old version.
     for (const auto& name : outdated.mapped())
       if (auto* node = state_.registry.find(name); node && node->can_be_asked())

@@ -142,9 +142,13 @@ TEST_F(OwedDropsTest, ADropIsNotOwedToANodeThatHasNoOlderVersionAnyMore) {
   ASSERT_TRUE(exit("m", assign(submit_writer(), "m"), wrote(2, 7)));
   flush();
   membership_->replica_changed("n", "d", {1, 4096, false, false, false});
+  join("k");
+  membership_->replica_changed("k", "d", {2, 4096, false, true, true, {0, 7}});
+  membership_->replica_changed("m", "d", {2, 4096, false, false, false, {0, 7}});
   ASSERT_TRUE(remove("d"));
   EXPECT_FALSE(state_->owed_drops.contains("n"));
-  EXPECT_TRUE(state_->owed_drops.contains("m"));
+  EXPECT_FALSE(state_->owed_drops.contains("m")) << "it wrote, and never had the one before";
+  EXPECT_TRUE(state_->owed_drops.contains("k"));
 }
 
 }  // namespace
