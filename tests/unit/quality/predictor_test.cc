@@ -76,8 +76,7 @@ TEST(Quality, AnOutlierAmongTheNewestReportsHardlyMovesAForecast) {
         without->observe({double(k), loss});
         with->observe({double(k), loss + (k == outlier ? height * kNoise : 0)});
       }
-      EXPECT_NEAR(with->at(410)->loss, without->at(410)->loss, kNoise)
-          << outlier << " " << height;
+      EXPECT_NEAR(with->at(410)->loss, without->at(410)->loss, kNoise) << outlier << " " << height;
       EXPECT_NEAR(with->at(600)->loss, without->at(600)->loss, 2 * kNoise)
           << outlier << " " << height;
     }
