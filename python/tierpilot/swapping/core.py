@@ -163,10 +163,11 @@ class Core:
         self.news = ctypes.c_uint32.from_address(library.tierpilot_swap_news(self._handle))
         self._storage = ctypes.create_string_buffer(_STORAGE.size)
         self._left_numbers, self._ahead_numbers = ((ctypes.c_uint32 * _MOST_IDS)() for _ in range(2))
+        self.waits = device != "cpu"
         self.named = []  # numbers that `left` has named, until whoever asked has let go of each
         for name in ("save", "use", "fetch", "wait", "release", "held", "drop", "left", "ahead", "finished"):
             # With a GPU they wait for it now and then.
-            of = quick if name in _QUICK and device == "cpu" else library
+            of = library if name not in _QUICK or self.waits else quick
             setattr(self, "_" + name, getattr(of, "tierpilot_swap_" + name))
         self.budget_bytes = budget or self.describe("statistics")["budget_bytes"]
         self.use, self.drop, self.finished = (
@@ -175,6 +176,12 @@ class Core:
         # What a loop takes it has, where signal handlers run behind calls: they may raise something.
         self._saves = iter(functools.partial(self._save, self._handle, self._storage), None)
         self._lefts = iter(functools.partial(self._left, self._handle, self._left_numbers, _MOST_IDS), None)
+
+    def addresses(self):
+        """Of its handle, its news, and the functions that the hooks call."""
+        functions = (self._save, self._use, self._drop, self._finished)
+        found = (ctypes.cast(function, ctypes.c_void_p).value for function in functions)
+        return ctypes.addressof(self._handle), ctypes.addressof(self.news), *found
 
     def begin(self):
         self._library.tierpilot_swap_begin(self._handle)

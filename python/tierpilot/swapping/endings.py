@@ -8,6 +8,8 @@ those is done as a whole, here and wherever it says so.
 import collections
 import functools
 
+from .fields import OwnerFields
+
 
 def without_signals(function):
     """A __del__ that hands the object to a function of C, so that no handler runs in it."""
@@ -51,7 +53,7 @@ class Untold:
         raise self.error
 
 
-class Owner:
+class Owner(OwnerFields):
     """Of handles and states. For who holds `_lock`, but for what says otherwise."""
 
     def __init__(self, used_handle):

@@ -5,7 +5,9 @@ import weakref
 import torch
 
 from .endings import Finite, quiet
-from .storages import Layout, Weak, leave_memory
+from .engine import nodes_so_far, traced
+from .fields import HandleFields, StoredFields, UntouchedFields, know
+from .storages import Layout, Weak, inference, leave_memory, untyped
 
 # Smaller ones are many and hold little; what all of them hold is not worth a hook's time.
 LEAST_BYTES = 64 << 10
@@ -21,10 +23,10 @@ def _modified(saved, now):
     )
 
 
-class Untouched:
+class Untouched(UntouchedFields):
     """A saved tensor that is not swapped; checked as autograd checks its own."""
 
-    __slots__ = ("tensor", "version")
+    __slots__ = ()
 
     def __init__(self, tensor):
         self.version = tensor._version
@@ -50,27 +52,27 @@ class Counter:
             raise _modified(self.version, self.witness._version)
 
 
-class Stored(Counter):
-    """A saved storage: one for all tensors in it that were saved with the same content. It is its first tensor's counter."""
+class Stored(StoredFields):
+    """A saved storage: one for all tensors in it that were saved with the same content. It is its first tensor's counter.
 
-    # Most of what is set later never is: a save costs less without.
-    number = 0  # none: it is not swapped, or no more
-    address = 0
-    stream = 0  # in which its memory was taken anew
-    # Of what has left: whether the program holds it, and how the first tensor lay.
-    weak = layout = None
-    handles = 0
-    unused = 0  # handles that no backward pass has used
-    others = ()  # counters
+    `number` is 0 where it is not swapped, or no more; `stream` that in which its memory was taken anew; `unused` counts
+    handles that no backward pass has used; `others` are counters. Of what has left `weak` tells whether the program holds
+    it, and `layout` how the first tensor lay.
+    """
+
+    __slots__ = ()
 
     def __init__(self, key, root, tensor, storage, size):
         # Counter's, written out: a call of it takes a quarter of a save's objects.
         self.root = weakref.ref(root)
         self.witness = tensor.detach()
         self.version = tensor._version
+        self.others = ()
         self.key = key
         self.size = size
         self.storage = storage
+
+    check = Counter.check
 
     def counter_of(self, root):
         for counter in (self, *self.others):
@@ -124,10 +126,11 @@ class Dropped:
     end = Stored.end
 
 
-class Handle(Finite):
-    """What autograd keeps in the place of a tensor. `layout` and `counter` are none for the first one of a storage."""
+class Handle(HandleFields, Finite):
+    """What autograd keeps in the place of a tensor. `layout` and `counter` are none for the first one of a storage, and for
+    those that lie in it alike."""
 
-    __slots__ = ("owner", "stored", "layout", "counter")
+    __slots__ = ()
     used = False  # by a backward pass; then its class is `owner.used_handle`
 
     def __init__(self, owner, stored, layout=None, counter=None):
@@ -137,9 +140,6 @@ class Handle(Finite):
         stored.handles += 1
         stored.unused += 1
         self.owner = owner
-
-    def get(self):
-        return self.owner._get(self)
 
     def tensor(self):
         stored = self.stored
@@ -172,3 +172,20 @@ def swappable(tensor, maker, base):
     if not is_plain(tensor) or maker is None and tensor.requires_grad:
         return False  # the latter is a parameter, which the program has anyway
     return base is None or not (base.requires_grad and base.is_leaf)
+
+
+know(
+    tensor=_Tensor,
+    parameter=torch.nn.Parameter,
+    strided=_strided,
+    types=_REAL,
+    storage_of=untyped.__name__,
+    is_tracing=traced,
+    is_inference=inference,
+    nodes_so_far=nodes_so_far,
+    stored=Stored,
+    handle=Handle,
+    untouched=Untouched,
+    weak_reference=weakref.ref,
+    least_bytes=LEAST_BYTES,
+)

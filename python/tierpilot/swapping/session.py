@@ -62,7 +62,7 @@ class Swap(Book):
     # With the hooks
 
     def __enter__(self):
-        hooks = saved_tensors_hooks(self._pack, _unpack)
+        hooks = saved_tensors_hooks(self._save, _unpack)
         hooks.__enter__()
         if not hasattr(self._entered, "hooks"):
             self._entered.hooks = []
@@ -193,20 +193,30 @@ class Swap(Book):
             (handle.counter or stored).check()
             if stored.number:
                 self._bring(stored)
-            tensor = handle.tensor()
-            if self._streams and stored.stream != self._current_stream():
-                self._device.used_here(tensor)
-            self._used(handle)
-            if self._news.value & LEFT_NEWS:
-                self._reap()
-        return tensor
+            return self._given(handle)
 
     _get_as_usual = as_usual(_get)
+
+    def _returned(self, handle, where):
+        """For the hooks in C++, which have asked for it."""
+        self._await(handle.stored, where)
+        return self._given(handle)
+
+    def _given(self, handle):
+        tensor, stored = handle.tensor(), handle.stored
+        if self._streams and stored.stream != self._current_stream():
+            self._device.used_here(tensor)
+        self._used(handle)
+        if self._news.value & LEFT_NEWS:
+            self._reap()
+        return tensor
 
     def _bring(self, stored):
         if self._news.value & MEMORY_NEWS:
             self._tell_memory()
-        where = self._core.use(stored.number)
+        self._await(stored, self._core.use(stored.number))
+
+    def _await(self, stored, where):
         if where == core.AWAY:
             self._fetch(stored)
         if self._news.value & AHEAD_NEWS:
@@ -340,6 +350,7 @@ class Swap(Book):
         self._news = begun.news
         self._streams = self._device.stream is not None
         self._takes = self._device.takes
+        self._use_core(*begun.addresses(), begun.waits)
         self._core = begun  # last, as an interrupt may come before
 
     def _open(self, tensor=None):

@@ -1,27 +1,23 @@
 #!/usr/bin/python3
 """What tierpilot.swap costs a PyTorch program for each saved tensor and its way back, where nothing
-leaves.
+leaves: its hooks in C++, those in Python, and hooks that do nothing, in turn. Medians of all rounds,
+and the least and most of the processes' medians.
 
-    hook_bench.py MODULES LIBRARY
+    hook_bench.py MODULES LIBRARY [PROCESSES]
 """
 import contextlib
+import json
 import os
+import subprocess
 import sys
 import time
 from statistics import median
 
-os.environ["TIERPILOT_SWAP_LIBRARY"] = sys.argv[2]
-sys.path.insert(0, sys.argv[1])
-
-import tierpilot  # noqa: E402
-import torch  # noqa: E402
-from torch.autograd.graph import saved_tensors_hooks  # noqa: E402
-
-TENSORS, ROUNDS = 300, 40
-torch.set_num_threads(1)
+TENSORS, ROUNDS, PROCESSES = 300, 40, 5
+KINDS = {"hooks in C++": "", "hooks in Python": "python"}
 
 
-def seconds(around):
+def seconds(torch, around):
     x = torch.full((1 << 14,), 1e-3, requires_grad=True)  # 64 KiB, the least that is taken
     begin = time.perf_counter()
     with around:
@@ -33,27 +29,47 @@ def seconds(around):
     return middle - begin, time.perf_counter() - middle
 
 
-class Idle(saved_tensors_hooks):
-    """Hooks that do nothing, to be entered again and again."""
+def measure(modules, library):
+    """Microseconds a tensor more than without hooks, [saved, back] of each way."""
+    os.environ["TIERPILOT_SWAP_LIBRARY"] = library
+    sys.path.insert(0, modules)
+    import tierpilot
+    import torch
+    from torch.autograd.graph import saved_tensors_hooks
 
-    def __init__(self):
-        super().__init__(lambda tensor: tensor, lambda tensor: tensor)
+    class Idle(saved_tensors_hooks):
+        """To be entered again and again."""
 
+        def __init__(self):
+            super().__init__(lambda tensor: tensor, lambda tensor: tensor)
 
-def main():
-    ways = {"no hooks": contextlib.nullcontext(), "idle hooks": Idle(), "swap": tierpilot.swap(1 << 40, "none", "memory=64MiB")}
+    torch.set_num_threads(1)
+    ways = {"none": contextlib.nullcontext(), "idle hooks": Idle(), "swap": tierpilot.swap(1 << 40, "none", "memory=64MiB")}
     taken = {name: [] for name in ways}
     for _ in range(ROUNDS):  # in turn, as machines are busy
         for name, way in ways.items():
-            taken[name].append(seconds(way))
-    least, middle = ({name: [of(column) for column in zip(*rows)] for name, rows in taken.items()} for of in (min, median))
-    print(f"{'a tensor, us (least)':<20}  {'saved':>12}  {'back':>12}")
-    for name in list(ways)[1:]:
-        costs = [
-            [(one - none) / TENSORS * 1e6 for one, none in zip(of[name], of["no hooks"])] for of in (middle, least)
-        ]
-        print(f"{name:<20}", *(f" {typical:5.1f} ({lowest:.1f})" for typical, lowest in zip(*costs)))
+            taken[name].append(seconds(torch, way))
+    typical = {name: [median(column) for column in zip(*rows)] for name, rows in taken.items()}
+    none = typical.pop("none")
+    return {name: [(one - less) / TENSORS * 1e6 for one, less in zip(of, none)] for name, of in typical.items()}
+
+
+def main(modules, library, processes=PROCESSES):
+    found = {}
+    for _ in range(int(processes)):
+        for name, kind in KINDS.items():
+            told = subprocess.run([sys.executable, __file__, modules, library, "measure"], check=True, text=True,
+                                  stdout=subprocess.PIPE, env={**os.environ, "TIERPILOT_SWAP_HOOKS": kind}).stdout
+            of = json.loads(told)
+            found.setdefault(name, []).append(of["swap"])
+            found.setdefault("idle hooks", []).append(of["idle hooks"])
+    print(f"{'a tensor, us':<20}  {'saved':>16}  {'back':>16}")
+    for name, rows in found.items():
+        print(f"{name:<20}", *(f" {median(column):5.1f} ({min(column):.1f}-{max(column):.1f})" for column in zip(*rows)))
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[3:] == ["measure"]:
+        print(json.dumps(measure(*sys.argv[1:3])))
+    else:
+        main(*sys.argv[1:])

@@ -87,7 +87,7 @@ class Collected(Case):
             del loss
             self.assertTrue(torch.equal(got, expected), f"moment {at}")
             self.assertEqual(self.left_behind(swap), ({}, {}, 0), f"moment {at}")
-        self.assertGreater(passed, 100)
+        self.assertGreater(passed, 50)  # fewer where the hooks are in C++
 
     def test_a_graph_of_a_tensor_that_is_saved_again(self):
         x, self.weights = torch.randn(64, 512), torch.randn(512, 8, requires_grad=True)
