@@ -96,6 +96,40 @@ TEST_F(PoolDamage, AnotherNodesCopyTakesItsPlace) {
   ASSERT_TRUE(finish("t"));
 }
 
+TEST_F(PoolDamage, AnotherNodesCopyIsReadInPlaceOfOneThatCannotBe) {
+  remote->put("far", "d", 1, good);
+  std::filesystem::resize_file(slow_dir + "/" + file, kMiB / 2);
+  auto served = serve("t", {wanted({"far"})});
+  ASSERT_TRUE(served) << served.error().message;
+  EXPECT_EQ(served->items[0].how, ServeHow::kFetch);
+  EXPECT_EQ(read_file(served->items[0].path), good);
+  EXPECT_TRUE(std::filesystem::exists(slow_dir + "/" + file)) << "its disk may do better later";
+  ASSERT_TRUE(finish("t"));
+  expect_consistent();
+}
+
+TEST_F(PoolDamage, AWriterReadsWhateverTierCanBeAndThenAnotherNode) {
+  use(wanted());
+  std::filesystem::remove(fast_dir + "/" + file);
+  auto writes = wanted({"far"});
+  writes.write = true;
+  auto served = serve("t", {writes});
+  ASSERT_TRUE(served) << served.error().message;
+  EXPECT_EQ(served->items[0].how, ServeHow::kPromotion);
+  ASSERT_TRUE(finish("t", false));
+  std::filesystem::remove(slow_dir + "/" + file);
+  served = serve("t2", {writes});
+  ASSERT_FALSE(served);
+  for (const auto* named : {fast_dir.c_str(), slow_dir.c_str(), "far"})
+    EXPECT_NE(served.error().message.find(named), std::string::npos) << served.error().message;
+  remote->put("far", "d", 1, good);
+  served = serve("t3", {writes});
+  ASSERT_TRUE(served) << served.error().message;
+  EXPECT_EQ(served->items[0].how, ServeHow::kFetch);
+  EXPECT_EQ(read_file(served->items[0].path), good);
+  ASSERT_TRUE(finish("t3", false));
+}
+
 TEST_F(PoolDamage, AWriterIsGivenGoodBytesToo) {
   use(wanted());
   damage(fast_dir);

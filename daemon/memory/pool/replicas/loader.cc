@@ -5,6 +5,15 @@
 #include "daemon/memory/pool/replicas/transfer.h"
 
 namespace tierpilot {
+namespace {
+
+// What failed at last, after copies here failed for what `before` says.
+Status after(Status status, const std::string& before) {
+  if (!status && !before.empty()) status.error().message += "; before that " + before;
+  return status;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<ReadTurn>> ReplicaLoader::fill(const Draft& draft, ServeHow from,
                                                       const ServeItem& item,
@@ -26,6 +35,19 @@ Result<std::unique_ptr<ReadTurn>> ReplicaLoader::fill(const Draft& draft, ServeH
   return std::make_unique<ReadTurn>();
 }
 
+std::optional<ServeHow> ReplicaLoader::instead_of(ServeHow how, Holdings::Lock& lock,
+                                                  Replica* replica, const ServeItem& item,
+                                                  const Error& failed, bool damaged) {
+  if (how == ServeHow::kFetch) return std::nullopt;
+  const auto tier = how == ServeHow::kHit ? PoolTier::kFast : PoolTier::kSlow;
+  if (damaged && !holdings_.lose(lock, *replica, tier)) return std::nullopt;
+  const bool unread = failed.code == ErrorCode::kIo || failed.code == ErrorCode::kNotFound;
+  if (!damaged && !unread) return std::nullopt;
+  if (how == ServeHow::kHit && replica->slow()) return ServeHow::kPromotion;
+  if (!damaged && item.sources.empty()) return std::nullopt;  // what failed says it best
+  return ServeHow::kFetch;
+}
+
 void ReplicaLoader::note_rate(const ServedItem& served) {
   if (served.how == ServeHow::kPromotion) promote_rate_.add(served.bytes, served.transfer_ns);
   if (served.how == ServeHow::kFetch) fetch_rate_.add(served.bytes, served.transfer_ns);
@@ -37,9 +59,11 @@ Status ReplicaLoader::bring_in(Holdings::Lock& lock, Replica& replica, const Ser
   const int64_t start_ns = now_ns();
   std::unique_ptr<ReadTurn> turn;
   Status status;
-  for (bool damaged = true; damaged;) {
-    served.how = replica.slow() ? ServeHow::kPromotion : ServeHow::kFetch;
-    damaged = false;
+  std::string before;
+  std::optional<ServeHow> how = replica.slow() ? ServeHow::kPromotion : ServeHow::kFetch;
+  while (how) {
+    served.how = *how;
+    bool damaged = false;
     status = without_lock(lock, [&, home = replica.home()]() -> Status {
       auto draft = holdings_.tiers.fast.draft(item.bytes);
       if (!draft) return tl::unexpected(draft.error());
@@ -48,7 +72,10 @@ Status ReplicaLoader::bring_in(Holdings::Lock& lock, Replica& replica, const Ser
       turn = std::move(*filled);
       return holdings_.tiers.fast.publish(std::move(*draft), file, home);
     });
-    if (damaged && !holdings_.lose(lock, replica, PoolTier::kSlow)) break;
+    if (status) break;
+    status = after(status, before);
+    before = status.error().message;
+    how = instead_of(served.how, lock, &replica, item, status.error(), damaged);
   }
   if (!status) {
     holdings_.ledger.fast.give(item.bytes);
@@ -115,49 +142,55 @@ Status ReplicaLoader::promote(const DatasetId& id, const CancelFlag& cancel) {
   return brought;
 }
 
+Status ReplicaLoader::copy(Holdings::Lock& lock, const std::string& owner, const ServeItem& item,
+                           const CancelFlag& cancel, ServedItem& served) {
+  const DatasetId id = item.id();
+  // Looked for only now: making room may have evicted the version that is to be copied.
+  const auto base = holdings_.wait_idle(lock, id, cancel);
+  if (!base) return tl::unexpected(base.error());
+  std::optional<Holdings::Busy> busy;
+  std::optional<ServeHow> how = ServeHow::kFetch;
+  if (*base && ((*base)->fast() || (*base)->slow())) {
+    busy.emplace(holdings_, id);
+    how = (*base)->fast() ? ServeHow::kHit : ServeHow::kPromotion;
+  }
+  Status status;
+  std::string before;
+  while (how) {
+    served.how = *how;
+    bool damaged = false;
+    status = without_lock(lock, [&]() -> Status {
+      auto draft = holdings_.tiers.fast.private_copy(owner, item.name, item.bytes);
+      if (!draft) return tl::unexpected(draft.error());
+      // Nobody else can read this copy: its turn ends without being done.
+      if (auto filled = fill(*draft, served.how, item, cancel, damaged); !filled)
+        return tl::unexpected(filled.error());
+      served.path = draft->path();
+      draft->keep();
+      return {};
+    });
+    if (status) break;
+    status = after(status, before);
+    before = status.error().message;
+    how = instead_of(served.how, lock, *base, item, status.error(), damaged);
+  }
+  return status;
+}
+
 Result<ServedItem> ReplicaLoader::copy_for_writing(const std::string& owner, const ServeItem& item,
                                                    const CancelFlag& cancel, EvictionTally& tally) {
-  const DatasetId id = item.id();
   ServedItem served{.name = item.name, .version = item.version, .write = true, .bytes = item.bytes};
   auto lock = holdings_.lock();
   if (auto status = room_.make_fast(lock, item.bytes, cancel, tally); !status)
     return tl::unexpected(status.error());
-  const auto status = [&]() -> Status {
-    // Looked for only now: making room may have evicted the version that is to be copied.
-    const auto base = holdings_.wait_idle(lock, id, cancel);
-    if (!base) return tl::unexpected(base.error());
-    std::optional<Holdings::Busy> busy;
-    served.how = ServeHow::kFetch;
-    if (*base && ((*base)->fast() || (*base)->slow())) {
-      busy.emplace(holdings_, id);
-      served.how = (*base)->fast() ? ServeHow::kHit : ServeHow::kPromotion;
-    }
-    const int64_t start_ns = now_ns();
-    Status copied;
-    for (bool damaged = true; damaged;) {
-      damaged = false;
-      copied = without_lock(lock, [&]() -> Status {
-        auto draft = holdings_.tiers.fast.private_copy(owner, item.name, item.bytes);
-        if (!draft) return tl::unexpected(draft.error());
-        // Nobody else can read this copy: its turn ends without being done.
-        if (auto filled = fill(*draft, served.how, item, cancel, damaged); !filled)
-          return tl::unexpected(filled.error());
-        served.path = draft->path();
-        draft->keep();
-        return {};
-      });
-      const bool was_fast = served.how == ServeHow::kHit;
-      if (damaged && !holdings_.lose(lock, **base, was_fast ? PoolTier::kFast : PoolTier::kSlow))
-        break;
-      if (damaged) served.how = (*base)->slow() ? ServeHow::kPromotion : ServeHow::kFetch;
-    }
-    served.transfer_ns = now_ns() - start_ns;
-    if (copied) note_rate(served);
-    return copied;
-  }();
-  if (status) return served;
-  holdings_.ledger.fast.give(item.bytes);
-  return tl::unexpected(status.error());
+  const int64_t start_ns = now_ns();
+  if (auto status = copy(lock, owner, item, cancel, served); !status) {
+    holdings_.ledger.fast.give(item.bytes);
+    return tl::unexpected(status.error());
+  }
+  served.transfer_ns = now_ns() - start_ns;
+  note_rate(served);
+  return served;
 }
 
 }  // namespace tierpilot

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "daemon/memory/pool/counters.h"
@@ -31,10 +32,17 @@ class ReplicaLoader {
   // Sets how it came, and how long that took.
   Status bring_in(Holdings::Lock& lock, Replica& replica, const ServeItem& item,
                   const CancelFlag& cancel, ServedItem& served);
+  // Into such room, for `owner` alone. Sets the path and how it came.
+  Status copy(Holdings::Lock& lock, const std::string& owner, const ServeItem& item,
+              const CancelFlag& cancel, ServedItem& served);
   // Fills a draft in the fast tier from the fast tier (hit), the slow one or another node.
   // The turn by which it came, if it is from there. `damaged`: that copy has other bytes.
   Result<std::unique_ptr<ReadTurn>> fill(const Draft& draft, ServeHow from, const ServeItem& item,
                                          const CancelFlag& cancel, bool& damaged);
+  // From where it may be had after it `failed` from `how`; none: from nowhere else. A copy here
+  // that has other bytes goes; one that could not be read stays, as the disk may do better later.
+  std::optional<ServeHow> instead_of(ServeHow how, Holdings::Lock& lock, Replica* replica,
+                                     const ServeItem& item, const Error& failed, bool damaged);
   void note_rate(const ServedItem& served);
 
   Holdings& holdings_;
