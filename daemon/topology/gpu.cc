@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <memory>
@@ -23,16 +24,29 @@ Answer ask(const std::string& library) {
   return {std::move(warnings), std::move(gpus)};
 }
 
+// What one thread asks for and another one waits for, not for ever.
+struct Question {
+  std::promise<Answer> told;
+  std::atomic<bool> over = false;  // told, or given up: whichever came first
+};
+
 // A thread that the driver keeps for good is left behind.
-Answer ask(const std::string& library, std::chrono::milliseconds patience) {
-  auto told = std::make_shared<std::promise<Answer>>();
-  auto answer = told->get_future();
+Answer ask(const std::string& library, std::chrono::milliseconds patience,
+           const std::function<void()>& gpus_came_late) {
+  auto question = std::make_shared<Question>();
+  auto answer = question->told.get_future();
   try {
-    std::thread([told, library] { told->set_value(ask(library)); }).detach();
+    std::thread([question, library, gpus_came_late] {
+      auto told = ask(library);
+      const bool any = told.gpus && !told.gpus->empty();
+      question->told.set_value(std::move(told));
+      if (question->over.exchange(true) && any && gpus_came_late) gpus_came_late();
+    }).detach();
   } catch (const std::system_error& error) {
     return {{}, fail(ErrorCode::kUnavailable, fmt::format("no thread to ask: {}", error.what()))};
   }
-  if (answer.wait_for(patience) == std::future_status::ready) return answer.get();
+  if (answer.wait_for(patience) == std::future_status::ready || question->over.exchange(true))
+    return answer.get();
   auto why = fmt::format("the driver does not answer: {} was asked {} s ago", library,
                          std::chrono::duration<double>(patience).count());
   return {{"GPUs: " + why}, fail(ErrorCode::kUnavailable, std::move(why))};
@@ -45,7 +59,7 @@ void discover_gpus(FactReader& facts, const DiscoverOptions& options, Topology& 
     topology.gpus_unavailable = "not looked for";
     return;
   }
-  auto [warnings, gpus] = ask(options.nvml_library, options.nvml_patience);
+  auto [warnings, gpus] = ask(options.nvml_library, options.nvml_patience, options.gpus_came_late);
   for (auto& warning : warnings) topology.warnings.push_back(std::move(warning));
   if (!gpus) {
     topology.gpus_unavailable = gpus.error().message;

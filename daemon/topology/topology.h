@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -117,6 +118,8 @@ struct DiscoverOptions {
   std::string nvml_library = "libnvidia-ml.so.1";
   // A driver that has not answered by then hangs: there are no GPUs.
   std::chrono::milliseconds nvml_patience = std::chrono::seconds(10);
+  // Called if it tells of GPUs after that, from a thread of its own.
+  std::function<void()> gpus_came_late;
 };
 
 // kUnavailable when the root shows neither NUMA nodes nor CPUs; everything less is a warning.

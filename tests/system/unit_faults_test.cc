@@ -2,6 +2,7 @@
 // one that does as it is told.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <fstream>
 
@@ -145,6 +146,33 @@ TEST_F(HealthCommands, AGangMovesAwayFromAUnitThatIsFoundSick) {
   ASSERT_TRUE(task) << task.error().message;
   EXPECT_EQ((*task)["state"], "succeeded") << task->dump(2);
   EXPECT_EQ((*task)["restarts"], 0);
+}
+
+// The driver is given ten seconds.
+TEST_F(UnitFaults, ADriverThatAnswersLateIsUsedOnceTheServiceBeginsAnew) {
+  cluster_.reset();
+  ::setenv("NOTIFY_SOCKET", "@nobody", 1);
+  tell("mute", "");
+  cluster_ = std::make_unique<Cluster>(ClusterOptions{.nodes = 1, .units = 2});
+  ::unsetenv("NOTIFY_SOCKET");
+  const auto gate = cluster_->folder() / "gate";
+  const auto made = json({"task", "submit", "--", "sh", "-c",
+                          fmt::format("while [ ! -e {} ]; do sleep 0.05; done", gate.string())});
+  const auto id = made["tasks"][0]["id"].get<uint64_t>();
+  ASSERT_TRUE(eventually([&] { return shown(id)["state"] == "running"; })) << shown(id).dump(2);
+  EXPECT_EQ(json({"unit", "list"}).dump().find("GPU-good"), std::string::npos);
+  std::filesystem::remove(driver_->path() / "mute");
+  ASSERT_TRUE(eventually([&] {
+    return cluster_->logs().find("once no task runs, the daemon begins anew") != std::string::npos;
+  })) << cluster_->logs();
+  EXPECT_EQ(shown(id)["state"], "running");
+  std::ofstream(gate) << "";
+  EXPECT_EQ(WEXITSTATUS(cluster_->node(0).wait().value_or(0)), 75) << cluster_->logs();
+  EXPECT_EQ(shown(id)["state"], "succeeded");
+  cluster_->start_node(0);
+  EXPECT_TRUE(eventually([&] {
+    return json({"unit", "list"}).dump().find("GPU-good") != std::string::npos;
+  })) << cluster_->logs();
 }
 
 }  // namespace

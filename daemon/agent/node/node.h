@@ -15,7 +15,8 @@ class Node {
   static Result<std::unique_ptr<Node>> start(const NodeConfig& config);
   ~Node();
 
-  // Until SIGTERM or SIGINT (0), or until the node cannot go on (1).
+  // Until SIGTERM or SIGINT (0), until the node cannot go on (1), or until it has to begin anew
+  // (75).
   int run();
 
  private:

@@ -1,4 +1,5 @@
 #include <csignal>
+#include <limits>
 
 #include "base/log.h"
 #include "daemon/agent/node/node_parts.h"
@@ -15,6 +16,7 @@ constexpr int64_t kRecalibrationMs = 1'000;
 constexpr int64_t kPollMs = 20;             // while stopping
 constexpr int64_t kKillTimeoutMs = 12'000;  // the executor kills what is left within 10 s
 constexpr int64_t kFlushTimeoutMs = 3'000;
+constexpr int kBeginAnew = 75;  // EX_TEMPFAIL: systemd starts what failed again
 
 void log_events(PassiveProbe& probe) {
   for (const auto& event : probe.drain_events())
@@ -106,6 +108,26 @@ void Node::Parts::stop_on_signal() {
           loop, [this] { return stopping || tasks->attempts().idle(); }, config.drain_s * 1000)
           .then([this] { stop_now(); }),
       "draining");
+}
+
+// All parts know the GPUs from their beginning. Nobody's work is lost for them.
+void Node::Parts::begin_anew_with_gpus() {
+  if (stopping || draining) return;
+  if (!is_service())
+    return spdlog::warn("the GPUs' driver answers now: start this daemon anew to use them");
+  spdlog::warn(
+      "the GPUs' driver answers now: once no task runs, the daemon begins anew to use them");
+  tasks->drain("the node begins anew, with its GPUs");
+  link->wake();
+  loop.detach(wait_until(
+                  loop, [this] { return stopping || tasks->attempts().idle(); },
+                  std::numeric_limits<int64_t>::max())
+                  .then([this] {
+                    if (stopping) return;
+                    exit_code = kBeginAnew;
+                    stop_now();
+                  }),
+              "waiting to begin anew");
 }
 
 void Node::Parts::stop_now() {

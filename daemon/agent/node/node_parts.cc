@@ -41,9 +41,15 @@ Node::Parts::Parts(const NodeConfig& config, std::unique_ptr<Executor> executor,
       instance(draw_instance()),
       executor(std::move(executor)),
       dirs(std::move(dirs)),
-      dirs_clock(system_clock(), age_from(this->dirs)) {}
+      dirs_clock(system_clock(), age_from(this->dirs)) {
+  late_gpus->came = [this] { loop.post([this] { begin_anew_with_gpus(); }); };
+}
 
 Node::Parts::~Parts() {
+  {
+    const std::lock_guard lock(late_gpus->mutex);
+    late_gpus->came = nullptr;
+  }
   channels.checkpoint = [](AttemptId, const JobCheckpoint&) {};  // who takes them ends before
   health_checks.reset();
   // Of a driver that hangs all are waited for at the same time.
@@ -75,7 +81,12 @@ Status Node::Parts::open_tls() {
 }
 
 Status Node::Parts::measure() {
-  auto discovered = discover_topology(Sysroot("/"));
+  DiscoverOptions options;
+  options.gpus_came_late = [late = late_gpus] {
+    const std::lock_guard lock(late->mutex);
+    if (late->came) late->came();
+  };
+  auto discovered = discover_topology(Sysroot("/"), options);
   if (!discovered) return tl::unexpected(discovered.error());
   topology = std::move(*discovered);
   for (const auto& warning : topology.warnings) spdlog::warn("topology: {}", warning);

@@ -2,6 +2,12 @@
 // thread only.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
 #include "base/history_clock.h"
 #include "daemon/agent/calibration/recalibration.h"
 #include "daemon/agent/data/data_server.h"
@@ -48,6 +54,7 @@ struct Node::Parts {
   void watch();
   void stop_on_signal();
   void stop_now();
+  void begin_anew_with_gpus();
   kj::Promise<void> wind_down();
   kj::Promise<void> sweep_dirs(int64_t delay_ms);
   kj::Promise<void> bound_logs();
@@ -98,6 +105,12 @@ struct Node::Parts {
   std::unique_ptr<MetricsPage> metrics;  // null: off in the configuration
   std::string data_address;
   Instances instances;
+  // Told from a thread that outlives this, as it may wait for a driver for good.
+  struct LateGpus {
+    std::mutex mutex;
+    std::function<void()> came;
+  };
+  std::shared_ptr<LateGpus> late_gpus = std::make_shared<LateGpus>();
   int exit_code = 0;
   bool draining = false;
   bool stopping = false;

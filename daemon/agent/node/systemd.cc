@@ -3,7 +3,13 @@
 #include <fmt/format.h>
 #include <systemd/sd-daemon.h>
 
+#include <cstdlib>
+
 namespace tierpilot::agent {
+
+bool is_service() {
+  return std::getenv("NOTIFY_SOCKET") != nullptr;
+}
 
 void notify_ready(const std::string& status) {
   ::sd_notify(0, fmt::format("READY=1\nSTATUS={}", status).c_str());

@@ -7,6 +7,8 @@
 
 namespace tierpilot::agent {
 
+// Whether somebody is told, who starts the daemon again where it failed.
+bool is_service();
 void notify_ready(const std::string& status);
 void notify_status(const std::string& status);
 // The stop will take up to so long more than was planned for.
