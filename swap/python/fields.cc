@@ -46,22 +46,25 @@ int clear(PyObject* self) {
 template <typename Kind>
 void end(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
-  PyObject_GC_UnTrack(self);
+  if (PyType_HasFeature(type, Py_TPFLAGS_HAVE_GC)) PyObject_GC_UnTrack(self);
   clear<Kind>(self);
-  PyObject_GC_Del(self);
+  reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
   Py_DECREF(type);
 }
 
+/// `collected`: they may be part of a cycle. Others are many, and cost the collector nothing.
 template <typename Kind>
-bool add(PyObject* module, const char* full_name, PyMemberDef* members, PyMethodDef* methods) {
+bool add(PyObject* module, const char* full_name, PyMemberDef* members, PyMethodDef* methods,
+         bool collected) {
   PyType_Slot slots[] = {{Py_tp_members, members},
                          {Py_tp_methods, methods},
-                         {Py_tp_traverse, reinterpret_cast<void*>(traverse<Kind>)},
-                         {Py_tp_clear, reinterpret_cast<void*>(clear<Kind>)},
                          {Py_tp_dealloc, reinterpret_cast<void*>(end<Kind>)},
+                         {collected ? Py_tp_traverse : 0,  // which ends the list
+                          reinterpret_cast<void*>(traverse<Kind>)},
+                         {Py_tp_clear, reinterpret_cast<void*>(clear<Kind>)},
                          {0, nullptr}};
-  PyType_Spec spec{full_name, sizeof(Kind), 0,
-                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+  const unsigned flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE;
+  PyType_Spec spec{full_name, sizeof(Kind), 0, flags | (collected ? Py_TPFLAGS_HAVE_GC : 0), slots};
   PyObject* type = PyType_FromSpec(&spec);
   if (type == nullptr) return false;
   const char* name = full_name;
@@ -139,11 +142,14 @@ PyMethodDef no_methods[] = {{nullptr, nullptr, 0, nullptr}};
 }  // namespace
 
 bool add_fields(PyObject* module) {
-  return add<Owner>(module, "tierpilot_swap_hooks.OwnerFields", owner_members, owner_methods) &&
-         add<Stored>(module, "tierpilot_swap_hooks.StoredFields", stored_members, no_methods) &&
-         add<Handle>(module, "tierpilot_swap_hooks.HandleFields", handle_members, handle_methods) &&
+  return add<Owner>(module, "tierpilot_swap_hooks.OwnerFields", owner_members, owner_methods,
+                    true) &&
+         add<Stored>(module, "tierpilot_swap_hooks.StoredFields", stored_members, no_methods,
+                     false) &&
+         add<Handle>(module, "tierpilot_swap_hooks.HandleFields", handle_members, handle_methods,
+                     true) &&
          add<Untouched>(module, "tierpilot_swap_hooks.UntouchedFields", untouched_members,
-                        no_methods);
+                        no_methods, false);
 }
 
 }  // namespace tierpilot::swap::python
