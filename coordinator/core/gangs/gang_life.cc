@@ -109,7 +109,29 @@ void GangLife::place(Task& gang, const GangPlan& plan) {
     credits_.placed(gang, *plan.turn, current.checkpoint);
     state_.scores.decided(gang.policy, plan.decide_ns);
   }
-  auto changed = std::make_shared<std::vector<Task>>();
+  auto changed = place_ranks(gang, plan, current);
+  auto record = describe(gang, plan, policies_.oversight());
+  if (!current.checkpoint.empty()) record.reason += ", from " + current.checkpoint;
+  record.at_ms = state_.clock.wall_ms();
+  changed.push_back(gang);
+  std::map<std::string, uint64_t> used;
+  for (const auto& use : gang.spec.datasets)
+    used[use.dataset] = state_.catalog.find(use.dataset)->dataset.version;
+  state_.store.write(
+      [changed = std::make_shared<const std::vector<Task>>(std::move(changed)), record,
+       used = std::move(used)](Db& db) -> Status {
+        if (auto there = records::need_versions(db, used); !there) return there;
+        for (const auto& task : *changed)
+          if (auto put = records::update_task(db, task); !put) return put;
+        return records::put_decision(db, record);
+      },
+      [this, id = gang.id, attempt = gang.attempt](Status status) {
+        committed(id, attempt, status);
+      });
+}
+
+std::vector<Task> GangLife::place_ranks(const Task& gang, const GangPlan& plan, Try& current) {
+  std::vector<Task> placed;
   const auto& ids = state_.tasks.ranks_of(gang.id);
   for (uint32_t i = 0; i < plan.ranks.size(); ++i) {
     auto& rank = *state_.tasks.find(ids[i]);
@@ -132,25 +154,9 @@ void GangLife::place(Task& gang, const GangPlan& plan) {
     state_.registry.assign(node, {rank.id, rank.attempt}, rank.spec.units,
                            rank.spec.swap_room_bytes);
     node.count(rank, 0, 0);
-    changed->push_back(rank);
+    placed.push_back(rank);
   }
-  auto record = describe(gang, plan, policies_.oversight());
-  if (!current.checkpoint.empty()) record.reason += ", from " + current.checkpoint;
-  record.at_ms = state_.clock.wall_ms();
-  changed->push_back(gang);
-  std::map<std::string, uint64_t> used;
-  for (const auto& use : gang.spec.datasets)
-    used[use.dataset] = state_.catalog.find(use.dataset)->dataset.version;
-  state_.store.write(
-      [changed, record, used = std::move(used)](Db& db) -> Status {
-        if (auto there = records::need_versions(db, used); !there) return there;
-        for (const auto& task : *changed)
-          if (auto put = records::update_task(db, task); !put) return put;
-        return records::put_decision(db, record);
-      },
-      [this, id = gang.id, attempt = gang.attempt](Status status) {
-        committed(id, attempt, status);
-      });
+  return placed;
 }
 
 GangLife::Try* GangLife::current(uint64_t gang, uint32_t attempt) {

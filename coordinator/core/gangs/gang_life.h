@@ -84,6 +84,8 @@ class GangLife {
   void answered(AttemptId rank_attempt, uint64_t gang, const std::string& node,
                 const Result<uint16_t>& taken);
   void watch_start(const Task& gang);
+  // Its ranks, as they are now.
+  std::vector<Task> place_ranks(const Task& gang, const GangPlan& plan, Try& current);
   Try* current(uint64_t gang, uint32_t attempt);
   void look_whether_all_run(Task& gang);
   void note_restart(const Try& current, int64_t working_ns);

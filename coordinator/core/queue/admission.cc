@@ -156,15 +156,16 @@ Status check_datasets(const TaskSpec& spec, const std::string& who, const Catalo
   return {};
 }
 
-Status check_gang(const TaskSpec& spec, const std::string& who, const Registry& registry) {
-  constexpr int32_t kMostPriority = 1000;
-  constexpr uint32_t kMostRanks = 4096;
-  const auto refuse = [&](std::string why) {
-    return fail(ErrorCode::kInvalid, who + ": " + std::move(why));
-  };
-  if (spec.priority < -kMostPriority || spec.priority > kMostPriority)
-    return refuse(fmt::format("the priority must be from {} to {}", -kMostPriority, kMostPriority));
-  if (!spec.is_gang()) return {};
+constexpr int32_t kMostPriority = 1000;
+constexpr uint32_t kMostRanks = 4096;
+
+tl::unexpected<Error> refusal(const std::string& who, std::string why) {
+  return fail(ErrorCode::kInvalid, who + ": " + std::move(why));
+}
+
+// What it says of itself.
+Status check_ranks(const TaskSpec& spec, const std::string& who) {
+  const auto refuse = [&](std::string why) { return refusal(who, std::move(why)); };
   const auto& gang = spec.gang;
   if (gang.most_ranks() > kMostRanks)
     return refuse(fmt::format("{} ranks, at most {} are taken", gang.most_ranks(), kMostRanks));
@@ -196,6 +197,16 @@ Status check_gang(const TaskSpec& spec, const std::string& who, const Registry& 
   if (!can_spread(std::vector(gang.most_ranks(), most_each), gang))
     return refuse(
         fmt::format("{} ranks cannot be spread over nodes with {}", gang.ranks, bounds_text(gang)));
+  return {};
+}
+
+Status check_gang(const TaskSpec& spec, const std::string& who, const Registry& registry) {
+  if (spec.priority < -kMostPriority || spec.priority > kMostPriority)
+    return refusal(
+        who, fmt::format("the priority must be from {} to {}", -kMostPriority, kMostPriority));
+  if (!spec.is_gang()) return {};
+  if (auto ranks = check_ranks(spec, who); !ranks) return ranks;
+  const auto& gang = spec.gang;
   if (!registry.knows_all_shapes() || registry.summary().known_shapes.empty()) return {};
   const auto capacity = known_capacity(registry, spec);
   if (capacity.holds) return {};
@@ -203,10 +214,10 @@ Status check_gang(const TaskSpec& spec, const std::string& who, const Registry& 
       fmt::format("{} units{} each", spec.units,
                   gang.gpus_per_rank > 0 ? fmt::format(" and {} GPUs", gang.gpus_per_rank) : "");
   if (capacity.ranks < gang.ranks)
-    return refuse(fmt::format("all nodes together could run {} of its {} ranks ({})",
-                              capacity.ranks, gang.ranks, each));
-  return refuse(fmt::format("no set of nodes can have {} ranks ({}) with {}", gang.ranks, each,
-                            bounds_text(gang)));
+    return refusal(who, fmt::format("all nodes together could run {} of its {} ranks ({})",
+                                    capacity.ranks, gang.ranks, each));
+  return refusal(who, fmt::format("no set of nodes can have {} ranks ({}) with {}", gang.ranks,
+                                  each, bounds_text(gang)));
 }
 
 // Against the nodes the cluster knows; one without nodes, or that was just restarted, cannot tell
