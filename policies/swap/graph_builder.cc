@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
+#include <utility>
 
 namespace tierpilot::swap {
 
@@ -13,7 +12,7 @@ Result<TensorId> GraphBuilder::find(const std::string& name) const {
   const auto found = handles_.find(name);
   if (found == handles_.end())
     return fail(ErrorCode::kInvalid, fmt::format("tensor '{}' was never defined", name));
-  if (found->second.tensor == kNone)
+  if (found->second.released)
     return fail(ErrorCode::kInvalid, fmt::format("tensor '{}' was released before", name));
   return found->second.tensor;
 }
@@ -127,7 +126,7 @@ Status GraphBuilder::release(const std::string& name) {
   const auto tensor = find(name);
   if (!tensor) return tl::unexpected(tensor.error());
   graph_.events.push_back({Kind::kDrop, *tensor});
-  handles_.at(name).tensor = kNone;
+  handles_.at(name).released = true;
   return {};
 }
 
@@ -136,10 +135,14 @@ void GraphBuilder::backward() {
 }
 
 Graph GraphBuilder::take(std::string name) {
-  std::map<size_t, TensorId> alive;
-  for (const auto& [_, handle] : handles_)
-    if (handle.tensor != kNone) alive.emplace(handle.order, handle.tensor);
-  for (const auto& [_, tensor] : alive) graph_.outputs.push_back(tensor);
+  std::vector<uint8_t> alive(graph_.tensors.size());
+  std::vector<TensorId> by_order(handles_.size());
+  for (const auto& [_, handle] : handles_) {
+    by_order[handle.order] = handle.tensor;
+    if (!handle.released) alive[handle.tensor] = 1;
+  }
+  for (const auto tensor : by_order)
+    if (std::exchange(alive[tensor], 0)) graph_.outputs.push_back(tensor);
   graph_.name = std::move(name);
   return std::move(graph_);
 }

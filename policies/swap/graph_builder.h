@@ -35,13 +35,15 @@ class GraphBuilder {
   // Names that were never defined are ignored.
   Status release(const std::string& name);
   void backward();
-  // What still has a handle becomes an output.
+  // What still has a handle becomes an output: in the order of names, also of released ones, as
+  // the first name of a tensor is its place.
   Graph take(std::string name);
 
  private:
   struct Handle {
-    TensorId tensor = kNone;  // kNone: released
+    TensorId tensor = kNone;
     size_t order = 0;
+    bool released = false;
   };
   Result<TensorId> find(const std::string& name) const;
   Status define(const std::string& name, TensorId tensor);

@@ -27,6 +27,30 @@ TEST(DtrLog, LevelsOfTheExample) {
   EXPECT_EQ(graph.backward, 3u);
 }
 
+TEST(DtrLog, OutputsComeInTheOrderOfTheirFirstNames) {
+  const std::string lines = kExampleLog;
+  const auto outputs = [](const std::string& text) {
+    const auto graph = read_dtr_text(text);
+    EXPECT_TRUE(graph) << graph.error().message;
+    return graph->outputs;
+  };
+  const auto as_before = outputs(lines);
+  ASSERT_EQ(as_before.size(), 3);
+  const auto copied = [&](const std::string& from, const std::string& to) {
+    return R"({"INSTRUCTION":"COPY","DST":")" + to + R"(","SRC":")" + from +
+           R"("})"
+           "\n"
+           R"({"INSTRUCTION":"RELEASE","NAME":")" +
+           from +
+           R"("})"
+           "\n";
+  };
+  EXPECT_EQ(outputs(lines + copied("v", "p") + copied("w", "q")), as_before) << "none is new";
+  EXPECT_EQ(outputs(lines + R"({"INSTRUCTION":"COPY","DST":"o","SRC":"g"})"), as_before) << "once";
+  const std::vector<TensorId> last_two_alike{as_before[0], as_before[2]};
+  EXPECT_EQ(outputs(lines + R"({"INSTRUCTION":"COPY_FROM","DST":"v","SRC":"g"})"), last_two_alike);
+}
+
 TEST(DtrLog, WhatIsBeforeTheStartIsSkipped) {
   EXPECT_TRUE(read_dtr_text(R"({"INSTRUCTION":"CONSTANT","NAME":"x"})"
                             "\n" +
