@@ -248,6 +248,10 @@ Replayed replay_optimum(const Graph& graph, const Limits& limits, const OptimumL
   const double found = formulation.overhead(solution->cost);
   const double off = found / formulation.overhead(solution->bound) - 1;
   replayed.origin = solution->proven ? "proven" : fmt::format("within {:.1f} %", 100 * off);
+  if (replayed.outcome.overhead() > limits.thrash_limit) {
+    replayed.outcome.done = false;
+    replayed.outcome.reason = "thrashing: recomputes for longer than the limit allows";
+  }
   return replayed;
 }
 

@@ -59,6 +59,16 @@ TEST(Optimum, TheWholePeakCostsNothing) {
   EXPECT_EQ(found.overhead(), 1);
 }
 
+TEST(Optimum, KeepsToTheThrashLimitAsAllDo) {
+  const auto graph = ladder();
+  const auto found = [&](double limit) {
+    return replay_optimum(graph, {.budget_bytes = 400, .thrash_limit = limit}).outcome;
+  };
+  EXPECT_TRUE(found(1.05).done) << "10 of 210 ns are computed again";
+  EXPECT_FALSE(found(1.04).done);
+  EXPECT_NE(found(1.04).reason.find("thrashing"), std::string::npos) << found(1.04).reason;
+}
+
 TEST(Optimum, KnowsViewsAndWhatIsChangedInPlace) {
   const auto graph = example();
   const auto peak = baseline(graph).peak_bytes;
