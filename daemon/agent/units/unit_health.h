@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -23,12 +24,14 @@ class UnitHealth {
     if (changes) on_change_();
     return breaks;
   }
-  // By unit, of those in trouble.
+  // By unit, of those in trouble; what several watchers say alike once.
   std::map<std::string, std::string> troubles() const {
     std::map<std::string, std::string> all;
-    for (const auto& [unit, reasons] : troubles_)
+    for (const auto& [unit, reasons] : troubles_) {
+      std::set<std::string> said;
       for (const auto& [watcher, reason] : reasons)
-        all[unit] += (all[unit].empty() ? "" : "; ") + reason;
+        if (said.insert(reason).second) all[unit] += (all[unit].empty() ? "" : "; ") + reason;
+    }
     return all;
   }
 

@@ -45,6 +45,15 @@ TEST(GpuFaults, ALossIsOneFaultAndNoneMoreAfterAnXidThatSaidSo) {
   EXPECT_THAT(faults.lost({"a", "b"}, 5 * kSecond_ns), IsEmpty());
 }
 
+TEST(UnitHealth, WhatTwoWatchersSayAlikeIsToldOnce) {
+  UnitHealth health([] {});
+  for (const auto* watcher : {"device", "shares"}) health.say("gpu/a", watcher, "lost");
+  health.say("gpu/a", "check", "exit 1");
+  EXPECT_THAT(health.troubles(), ElementsAre(Pair("gpu/a", "exit 1; lost")));
+  health.say("gpu/a", "device", "");
+  EXPECT_THAT(health.troubles(), ElementsAre(Pair("gpu/a", "exit 1; lost")));
+}
+
 TEST(UnitHealth, IsWellWhenNoWatcherComplains) {
   int changes = 0;
   UnitHealth health([&] { ++changes; });
