@@ -13,16 +13,15 @@
 #include "tools/output/arguments.h"
 #include "tools/tiertool/object.h"
 #include "tools/tiertool/swap_record.h"
+#include "tools/tiertool/tier_link.h"
 
 namespace tierpilot::tiertool {
 namespace {
 
 using nlohmann::ordered_json;
 
-constexpr double kLeastGbPerS = 0.01;  // a copy of 10 GB in 17 minutes
-
 struct ReplayCommand {
-  std::string format = "dtr", log, budget, net;
+  std::string format = "dtr", log, budget, net, tiers, tier;
   std::vector<double> ratios;
   std::vector<std::string> policies{"swap", "swap-online", "h_DTR", "h_DTR_eq"};
   double gb_per_s = 0, latency_us = 10;
@@ -124,7 +123,13 @@ void hide_unplayed(ordered_json& rows) {
         row[figure] = nullptr;
 }
 
-int replay(const Context& context, const ReplayCommand& command) {
+int replay(const Context& context, ReplayCommand command) {
+  if (!command.tiers.empty()) {
+    const auto link = link_of_tier(command.tiers, command.tier);
+    if (!link) return print_error(context.output, link.error());
+    command.gb_per_s = link->gb_per_s;
+    command.latency_us = static_cast<double>(link->latency_ns) / 1000;
+  }
   const auto graphs = read_log(command);
   if (!graphs) return print_error(context.output, graphs.error());
   ordered_json rows = ordered_json::array();
@@ -203,6 +208,17 @@ void add_options(CLI::App& verb, ReplayCommand& command) {
       ->needs(link)
       ->check(number_between(0.0, 1e9))
       ->capture_default_str();
+  auto* tiers = verb.add_option("--tiers", command.tiers,
+                                "what 'tiertool tier show -j' wrote: the link is to its fastest "
+                                "tier below the first")
+                    ->type_name("FILE.json")
+                    ->check([](const std::string& file) {
+                      return file.empty() ? "a file is needed" : std::string();
+                    })
+                    ->excludes(link);
+  verb.add_option("--tier", command.tier, "of the file of tiers, this one")
+      ->type_name("NAME")
+      ->needs(tiers);
   verb.add_option("--thrash-limit", command.settings.limits.thrash_limit,
                   "a replay that exceeds this overhead by recomputing has failed")
       ->type_name("FACTOR")
