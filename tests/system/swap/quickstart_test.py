@@ -86,6 +86,33 @@ def check_that_nothing_fits(report):
     check([policy["fits"] for policy in said["policies"]] == [False, False], "nothing fits in 16 MiB")
 
 
+def check_that_each_has_time():
+    """However long the first ones take, the last policy's largest batch is looked for."""
+    sys.path.insert(0, DEMO)
+    import types
+
+    import demo
+
+    class Slow:
+        def __init__(self, options, view, deadline):
+            self.deadline = deadline
+
+        def run(self, *_):
+            tries = 0
+            while not self.deadline.passed():
+                time.sleep(0.01)
+                tries += 1
+            return tries or None
+
+    racers = [types.SimpleNamespace(name=name, fits=False, child=types.SimpleNamespace(first_bytes=1)) for name in "abcd"]
+    searches, demo.Search = demo.Search, Slow
+    try:
+        found = demo.search_largest(types.SimpleNamespace(seconds=1.0), types.SimpleNamespace(racers=racers), None)
+    finally:
+        demo.Search = searches
+    check(all(found.values()), f"some had no time: {found}")
+
+
 def check_view():
     """The line of a step has what the step waited, not what all did."""
     sys.path.insert(0, DEMO)
@@ -127,6 +154,7 @@ def main():
     if not importlib.util.find_spec("torch"):  # to import it takes a second
         print(f"skipped: no PyTorch for {sys.executable}")
         sys.exit(77)
+    check_that_each_has_time()
     check_view()
     check_picture()
     with tempfile.TemporaryDirectory() as folder:

@@ -21,6 +21,10 @@ class Deadline:
     def passed(self):
         return time.monotonic() > self._end
 
+    def part(self, of):
+        """Of what is left, so that those who come later have as much."""
+        return Deadline((self._end - time.monotonic()) / of)
+
 
 def size(text):
     number = float(text.removesuffix("MiB").removesuffix("GiB"))
@@ -92,10 +96,11 @@ def policies_of(race, largest):
 
 def search_largest(chosen, race, view):
     """Of every policy, from what its training took in the race."""
-    search = Search(chosen, view, Deadline(chosen.seconds))
+    deadline = Deadline(chosen.seconds)
     fixed = min(racer.child.first_bytes or chosen.budget for racer in race.racers)
     found = {}
-    for racer in race.racers:
+    for at, racer in enumerate(race.racers):
+        search = Search(chosen, view, deadline.part(len(race.racers) - at))
         if racer.fits:
             needs = racer.statistics().get("least_bytes") or racer.child.peak_bytes
             found[racer.name] = search.run(racer.name, chosen.batch, needs, fixed)
