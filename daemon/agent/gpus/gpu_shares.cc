@@ -220,6 +220,8 @@ void GpuShares::looked(const GpuLook& look) {
           look.gpu, told);
   }
   control_starts_ += look.mps_begun ? 1 : 0;
+  if (look.mps_begun)
+    spdlog::info("GPU {}: its MPS control daemon did not run, and is started", look.gpu);
   hooks_.unhealthy(look.gpu, look.lost                  ? "device lost: the driver cannot reach it"
                              : look.mps_trouble.empty() ? ""
                                                         : "MPS: " + look.mps_trouble);

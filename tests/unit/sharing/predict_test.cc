@@ -128,6 +128,16 @@ TEST(Predictors, HostileRowsAreSkippedAndFilesRefused) {
   EXPECT_FALSE(evaluate_predictors("does-not-exist.csv", {}));
 }
 
+TEST(Predictors, APairThatHardlyRanTogetherIsAMistakeOfMeasuring) {
+  const std::string header =
+      "gpu,model_a,batch_a,model_b,batch_b,alone_a,alone_b,together_a,together_b\n";
+  const auto value = evaluate_predictors(
+      file("hardly.csv", header + "x,m,1,n,,4,2,2,1\nx,m,1,n,1,1,1,1e-308,1\nx,n,2,o,2,2,2,1,1\n"),
+      {});
+  ASSERT_TRUE(value) << value.error().message;
+  EXPECT_EQ((*value)["skipped"], 1);
+}
+
 TEST(Predictors, PerceptronsWithStrangeShapes) {
   std::string text = "arch,activation,parameters,batch,widths,memory_mib,gpu_util\n";
   for (int i = 1; i < 60; ++i)

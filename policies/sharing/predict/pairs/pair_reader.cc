@@ -14,7 +14,8 @@ constexpr double kMaxSpeed = 1e9;     // steps per second
 constexpr double kMostFigure = 1e15;  // of any figure
 // Of the ratio of two medians of five rounds each, by the spread of one round.
 constexpr double kOfRounds = 0.79;
-constexpr double kMaxRetained = 2;  // more is a mistake of measuring, and would rule all means
+// More or less is a mistake of measuring, and would rule all means.
+constexpr double kMaxRetained = 2, kLeastRetained = 1e-4;
 
 struct Columns {
   std::optional<size_t> gpu, models[2], batches[2], alone[2], together[2];
@@ -65,6 +66,7 @@ std::string wrong_with(const PairJob& job, std::optional<double> together) {
   if (!(job.alone > 0) || job.alone > kMaxSpeed) return "no speed alone";
   if (!together || *together < 0) return "no speed together";
   if (*together > kMaxRetained * job.alone) return "faster together than alone";
+  if (*together > 0 && *together < kLeastRetained * job.alone) return "it stood still together";
   return "";
 }
 
