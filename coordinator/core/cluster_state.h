@@ -99,6 +99,11 @@ struct ClusterState {
   int64_t joined_by_ns = 0;         // boot time; who was there before a restart has joined by then
   bool node_joins = false;          // and has not told all that it has on disk and in memory
   std::multiset<uint64_t> saving;   // tasks with a checkpoint that is on its way to the disk
+  // Before a time of a task is taken from the wall clock: if somebody set that, those that were
+  // taken before are moved first. Gives by how much in all; move_times() moves those of some.
+  std::function<int64_t()> heed_clock = [] { return int64_t{0}; };
+  std::function<void(const std::vector<uint64_t>& tasks, int64_t by_ms)> move_times =
+      [](const auto&, int64_t) {};
 
   double place_s(const Task& task) const {
     constexpr double kFirst_s = 1e10;  // more than any time

@@ -69,6 +69,7 @@ void Lifecycle::started(const std::string& node, AttemptId attempt, int32_t pid,
                         const std::vector<uint32_t>& cpu_units) {
   auto* task = current(node, attempt);
   if (!task || task->state == TaskState::kRunning) return;
+  state_.heed_clock();
   state_.tasks.start(*task);
   if (task->rank) {
     task->rank->pid = pid;
@@ -114,6 +115,7 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
     return writes_.write({task->id}, {}, std::move(durable));
   if (!task) task = late_success(state_, publication_, node, attempt, exit);
   if (!task) return superseded(node, attempt, exit, std::move(durable));
+  state_.heed_clock();
   state_.ending.over(node, attempt);
   const bool stale = exit.how == TaskEnd::kDataFailed && publication_.used_is_stale(*task);
   auto verdict = judge(*task, exit, state_.max_attempts(*task), stale);
@@ -188,6 +190,7 @@ void Lifecycle::found(const std::string& node, const DatasetVersion& what) {
     spdlog::info("task {}: what it wrote is on node '{}' after all: it need not run again", id,
                  node);
     state_.held.forget(id);
+    state_.heed_clock();
     if (task->spec.is_shared()) hooks_.share_ended(*task, false);  // a unit may be kept for it
     task->started_ms = started_by_exit_ms(state_.clock, *task, *task->exit);
     begin_to_wait(state_, *task);
@@ -240,6 +243,7 @@ void Lifecycle::finish(Task& task, Verdict verdict, Durable durable,
 
 void Lifecycle::conclude(Task& task, Verdict verdict, Durable durable,
                          std::optional<int64_t> ended_ms) {
+  state_.heed_clock();
   state_.catalog.unlock_writes(task);
   state_.held.forget(task.id);
   if (verdict.fate == Fate::kAgain && task.cancel_asked)

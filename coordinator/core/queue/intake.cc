@@ -80,6 +80,7 @@ void Intake::submit(const RequestKey& request, std::vector<TaskSpec> specs, Answ
   const auto& limits = state_.settings.queue_limits;
   if (auto room = state_.load.room_for(limits, request.user, load_of(specs)); !room)
     return answer(tl::unexpected(room.error()));
+  const int64_t clock_set_by_ms = state_.heed_clock();
   if (auto kept = promises_(specs, coming()); !kept) return answer(tl::unexpected(kept.error()));
   const auto load = load_of(specs);  // as promised
   state_.load.add(request.user, load);
@@ -90,7 +91,7 @@ void Intake::submit(const RequestKey& request, std::vector<TaskSpec> specs, Answ
   for (const auto& task : tasks) state_.catalog.add_user(task);
   for (const auto& task : tasks)
     if (!task.spec.node.empty()) state_.coming_to.insert(task.spec.node);
-  auto& pending = pending_[request] = {digest, {}, {}};
+  auto& pending = pending_[request] = {digest, {}, {}, clock_set_by_ms};
   pending.waiting.push_back(std::move(answer));
   for (const auto& task : tasks)
     if (task.spec.is_shared()) pending.shared.push_back(task.spec);
@@ -139,8 +140,8 @@ std::vector<Task> Intake::number(const std::string& user, std::vector<TaskSpec> 
 void Intake::committed(const RequestKey& request, const SubmitReceipt& receipt,
                        std::vector<Task> tasks, const Dependencies& depends_on,
                        const Status& status) {
-  auto waiting = std::move(pending_[request].waiting);
-  pending_.erase(request);
+  const auto pending = pending_.extract(request);
+  const auto& waiting = pending.mapped().waiting;
   for (const auto& task : tasks) state_.coming_to.extract(task.spec.node);
   if (!status) {
     for (const auto& task : tasks) {
@@ -153,8 +154,14 @@ void Intake::committed(const RequestKey& request, const SubmitReceipt& receipt,
   std::vector<std::vector<uint64_t>> parents(tasks.size());
   for (size_t i = 0; i < depends_on.size(); ++i)
     for (const size_t parent : depends_on[i]) parents[i].push_back(receipt.first_task + parent);
-  for (auto& task : tasks) task.place_s = state_.place_s(task);
+  std::vector<uint64_t> promised;
+  for (auto& task : tasks) {
+    task.place_s = state_.place_s(task);
+    if (task.spec.share.promise_ms > 0) promised.push_back(task.id);
+  }
   state_.tasks.add(std::move(tasks), parents);
+  const int64_t set_by_ms = state_.heed_clock() - pending.mapped().clock_set_by_ms;
+  if (set_by_ms != 0 && !promised.empty()) state_.move_times(promised, set_by_ms);
   for (auto& answer : waiting) answer(receipt);
   accepted_();
 }

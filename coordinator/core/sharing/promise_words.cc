@@ -28,12 +28,15 @@ std::string at_its_end(const Task& task) {
 
 std::string promise_words(const Task& task, int64_t now_ms) {
   if (task.spec.share.promise_ms == 0) return {};
+  constexpr const char* kWaited = "not made: its time was over before the task began";
   const bool has_ended = is_ended(task.state);
-  if (waited_too_long(task, now_ms)) return "not made: its time was over before the task began";
-  if (is_on_trial(task))
-    return has_ended ? "not made: the task ended before it was decided" : "on trial";
+  if (is_on_trial(task)) {
+    if (!has_ended) return "on trial";
+    return waited_too_long(task, now_ms) ? kWaited
+                                         : "not made: the task ended before it was decided";
+  }
   if (task.share && task.share->trial_end == TrialEnd::kNotMade)
-    return "not made: it takes too long for it";
+    return task.share->milli == 0 ? kWaited : "not made: it takes too long for it";
   if (has_ended) return at_its_end(task);
   return task.spec.share.promise_on_trial ? "made on trial" : "made";
 }

@@ -19,11 +19,12 @@ bool is_newer(const std::string& checkpoint, const std::string& than) {
 }  // namespace
 
 void ShareKeeper::tick() {
-  if (const int64_t step_ms = clock_steps_.taken_ms()) move_promises(step_ms);
+  heed_clock();
   end_preempted();
   const int64_t now_ns = state_.clock.boot_ns();
   if (now_ns >= next_look_ns_) {
     next_look_ns_ = now_ns + state_.settings.share_period_ms * 1'000'000;
+    end_trials_of_waiting();
     adjust();
   }
   pump();

@@ -41,7 +41,15 @@ ShareKeeper::ShareKeeper(ClusterState& state, Lifecycle& lifecycle, Checkpoints&
       forecasts_(predictor),
       speeds_(predictor ? predictor->float32_ops_per_s() : 0),
       gpu_hosts_(predictor ? predictor->gpu_host_ops_per_s() : 0),
-      clock_steps_(state.clock) {}
+      clock_steps_(state.clock) {
+  state_.heed_clock = [self = std::weak_ptr(self_)] {
+    const auto alive = self.lock();
+    return alive ? (*alive)->heed_clock() : 0;
+  };
+  state_.move_times = [self = std::weak_ptr(self_)](const auto& tasks, int64_t by_ms) {
+    if (const auto alive = self.lock()) (*alive)->move_times(tasks, by_ms);
+  };
+}
 
 void ShareKeeper::begin() {
   restore_learned();

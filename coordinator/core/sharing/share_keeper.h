@@ -146,9 +146,12 @@ class ShareKeeper {
                        sharing::Promises& promises);
   void foretell_restored();
   void review_trials(sharing::LiveUnit unit);
-  // The clock was set by so much: what was promised is due as long from now as before.
-  void move_promises(int64_t step_ms);
-  void end_trial(Task& task, TrialEnd end);
+  // If the clock was set: what was promised is due as long from now as before. By how much in all.
+  int64_t heed_clock();
+  void move_times(const std::vector<uint64_t>& tasks, int64_t by_ms);
+  // Who still waits when its time is over has none.
+  void end_trials_of_waiting();
+  void end_trials(const std::vector<uint64_t>& tasks, TrialEnd end);
   std::string stands_back(const Task& task, const Units& units) const;
   void look_at(Task& task, Units& units, sharing::PromisesAhead& ahead);
   std::string why_it_waits(const Task& task, const Units& units,
@@ -217,6 +220,7 @@ class ShareKeeper {
   std::map<UnitId, std::set<uint64_t>> on_unit_;  // of these those that know theirs
   std::map<UnitId, uint64_t> kept_for_;           // units on which jobs end for a task that waits
   ClockSteps clock_steps_;
+  int64_t clock_set_by_ms_ = 0;
   int64_t next_look_ns_ = 0;
   int64_t queue_rests_until_ns_ = 0;
   uint64_t go_on_with_ = 0;  // the best-effort task that the last look at the queue came to; 0: all

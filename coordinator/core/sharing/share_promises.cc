@@ -164,19 +164,26 @@ Status ShareKeeper::check_promise(TaskSpec& spec, const std::string& who, sharin
   return {};
 }
 
-void ShareKeeper::move_promises(int64_t step_ms) {
-  size_t moved = 0;
-  for (const auto& [id, known] : state_.tasks.all()) {
-    if (known.spec.share.promise_ms == 0 || is_ended(known.state)) continue;
-    auto& task = *state_.tasks.find(id);
-    task.submitted_ms += step_ms;
-    if (task.started_ms > 0) task.started_ms += step_ms;
-    lifecycle_.writes().note(id);
-    ++moved;
-  }
-  if (moved == 0) return;
+int64_t ShareKeeper::heed_clock() {
+  const int64_t step_ms = clock_steps_.taken_ms();
+  if (step_ms == 0) return clock_set_by_ms_;
+  clock_set_by_ms_ += step_ms;
+  std::vector<uint64_t> promised;
+  for (const auto& [id, task] : state_.tasks.all())
+    if (task.spec.share.promise_ms > 0 && !is_ended(task.state)) promised.push_back(id);
+  if (!promised.empty()) move_times(promised, step_ms);
+  return clock_set_by_ms_;
+}
+
+void ShareKeeper::move_times(const std::vector<uint64_t>& tasks, int64_t by_ms) {
   spdlog::warn("the clock was set by {} s: promises of {} tasks are due as long from now as before",
-               step_ms / 1000, moved);
+               by_ms / 1000, tasks.size());
+  for (const uint64_t id : tasks) {
+    auto& task = *state_.tasks.find(id);
+    task.submitted_ms += by_ms;
+    if (task.started_ms > 0) task.started_ms += by_ms;
+    lifecycle_.writes().note(id);
+  }
   lifecycle_.writes().write_noted();
 }
 
@@ -194,24 +201,39 @@ void ShareKeeper::review_trials(sharing::LiveUnit unit) {
       case sharing::TrialVerdict::kGoesOn:
         break;
       case sharing::TrialVerdict::kMade:
-        end_trial(task, TrialEnd::kMade);
+        end_trials({task.id}, TrialEnd::kMade);
         each = trial.job;  // for the others, as it is and no longer as it was hoped to be
         break;
       case sharing::TrialVerdict::kNotMade:
-        end_trial(task, TrialEnd::kNotMade);
+        end_trials({task.id}, TrialEnd::kNotMade);
         break;
     }
   }
 }
 
-void ShareKeeper::end_trial(Task& task, TrialEnd end) {
-  spdlog::info("task {}: its promise, which was on trial, is {}", task.id,
-               end == TrialEnd::kMade ? "made" : "not made");
-  task.share->trial_end = end;
-  lifecycle_.writes().write({task.id}, {}, [self = std::weak_ptr(self_), id = task.id](Status put) {
+void ShareKeeper::end_trials_of_waiting() {
+  if (!state_.store.trouble().empty()) return;
+  std::vector<uint64_t> late;
+  for (const auto& place : state_.tasks.shared_queue())
+    if (waited_too_long(*state_.tasks.find(place.second), state_.clock.wall_ms()))
+      late.push_back(place.second);
+  if (!late.empty()) end_trials(late, TrialEnd::kNotMade);
+}
+
+void ShareKeeper::end_trials(const std::vector<uint64_t>& tasks, TrialEnd end) {
+  for (const uint64_t id : tasks) {
+    spdlog::info("task {}: its promise, which was on trial, is {}", id,
+                 end == TrialEnd::kMade ? "made" : "not made");
+    auto& share = state_.tasks.find(id)->share;
+    if (!share) share.emplace();
+    share->trial_end = end;
+  }
+  lifecycle_.writes().write(tasks, {}, [self = std::weak_ptr(self_), tasks](Status put) {
     const auto alive = self.lock();
-    auto* undecided = put || !alive ? nullptr : (*alive)->state_.tasks.find(id);
-    if (undecided && undecided->share) undecided->share->trial_end = TrialEnd::kNone;
+    if (put || !alive) return;
+    for (const uint64_t id : tasks)
+      if (auto* undecided = (*alive)->state_.tasks.find(id); undecided && undecided->share)
+        undecided->share->trial_end = TrialEnd::kNone;
   });
 }
 

@@ -238,7 +238,7 @@ std::optional<ShownShare> ended_share(const ClusterState& state, const Task& tas
     shown.promise_left_s = left_s;
   shown.forecast.by = "nothing: it never had a share";
   shown.forecast.predicted.milli = 0;
-  if (!task.share) return shown;
+  if (!task.share || task.share->milli == 0) return shown;
   shown.given = *task.share;
   shown.forecast.by = task.share->predicted_by;
   shown.forecast.predicted.milli = task.share->predicted_milli;

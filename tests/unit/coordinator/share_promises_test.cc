@@ -1,6 +1,7 @@
 // Which promises are made when tasks come, and what is said of them once tasks have ended.
 #include <fmt/format.h>
 
+#include "coordinator/core/sharing/promise_words.h"
 #include "tests/unit/coordinator/share_fixture.h"
 
 namespace tierpilot::testing {
@@ -310,6 +311,41 @@ TEST_F(SharePromisesTest, APromiseIsDueWhenItWasWhoeverSetsTheClock) {
     EXPECT_NEAR(*keeper_->share_of(id)->promise_left_s, *left_s - 1, 0.01) << "it is on disk";
     join_sharing("n1", 1, {{id, 1}});
     ASSERT_TRUE(exit("n1", {id, 1}, success()));
+  }
+}
+
+// Before anybody has noticed.
+TEST_F(SharePromisesTest, WhoComesAfterTheClockWasSetIsDueAsLongAfterItCame) {
+  clock_.step_wall_ms(3'600'000);
+  const auto id = accept(promised("p", 400, 60, 200));
+  pump();
+  pass(1);
+  EXPECT_NEAR(*keeper_->share_of(id)->promise_left_s, 199, 0.01);
+  EXPECT_LT(clock_.wall_ms() - task(id).started_ms, 2'000);
+}
+
+TEST_F(SharePromisesTest, WhoIsOnItsWayToTheDiskWhenTheClockIsSetIsDueAsLongAfterItCame) {
+  hold_disk();
+  std::optional<uint64_t> id;
+  intake_->submit({"tester", "held"}, {promised("p", 400, 60, 200)},
+                  [&](const auto& receipt) { id = receipt->first_task; });
+  clock_.step_wall_ms(-7'200'000);
+  tick(1);
+  release_disk();
+  ASSERT_TRUE(id);
+  EXPECT_NEAR(*keeper_->share_of(*id)->promise_left_s, 199, 0.01);
+  restart_coordinator();
+  EXPECT_NEAR(*keeper_->share_of(*id)->promise_left_s, 199, 0.01) << "it is on disk";
+}
+
+TEST_F(SharePromisesTest, WhoEndsAfterTheClockWasSetHasKeptItsPromise) {
+  for (const int64_t step_ms : {3'600'000, -7'200'000}) {
+    const auto id = accept(promised("p" + std::to_string(step_ms), 400, 60, 200));
+    pump();
+    pass(10);
+    clock_.step_wall_ms(step_ms);
+    ASSERT_TRUE(exit("n1", {id, 1}, success()));
+    EXPECT_THAT(promise_words(*stored(id), clock_.wall_ms()), HasSubstr("kept: done after 10.0 s"));
   }
 }
 

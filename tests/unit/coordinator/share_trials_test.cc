@@ -135,6 +135,26 @@ TEST_F(ShareTrialsTest, WhatBecameOfItIsToldAlikeOnceItIsCancelled) {
   EXPECT_EQ(promise_words(*stored(id), clock_.wall_ms()), words);
 }
 
+// It may have been told so, and begin after all: its node may be back with it.
+TEST_F(ShareTrialsTest, WhoWaitedTooLongHasNoPromiseOnceThatIsOnDisk) {
+  state_->registry.set_order("n1", {NodeOrder::Kind::kCordoned});
+  const auto id = accept(on_trial(120));
+  hold_disk();
+  tick(130);
+  EXPECT_EQ(promise(id), "on trial");
+  release_disk();
+  const auto words = promise(id);
+  EXPECT_THAT(words, HasSubstr("its time was over"));
+  restart_coordinator();
+  EXPECT_EQ(promise(id), words);
+  EXPECT_EQ(stored(id)->share->trial_end, TrialEnd::kNotMade);
+  node_ = join_sharing("n1", 1);
+  state_->registry.set_order("n1", {NodeOrder::Kind::kNone});
+  pump();
+  ASSERT_EQ(task(id).state, TaskState::kRunning);
+  EXPECT_THAT(promise(id), HasSubstr("not made"));
+}
+
 // What was decided stays so, and what was not is decided by the next coordinator.
 TEST_F(ShareTrialsTest, ARestartOfTheCoordinatorChangesNothing) {
   const auto again = [&](uint64_t id) {
