@@ -168,6 +168,13 @@ void TaskTable::let_go(Attempt& entry, ExitReport exit) {
                });
 }
 
+// Of Clock::boot_ns(); 0: not known. Of an earlier boot of the machine it is too late, if anything.
+static int64_t ended_ns(const ExitReport& exit) {
+  const auto& process = exit.process;
+  if (!process || !process->started_boot_ns || !process->wall_ms) return 0;
+  return *process->started_boot_ns + *process->wall_ms * 1'000'000;
+}
+
 void TaskTable::end(Attempt& entry, ExitReport exit) {
   const AttemptId id = entry.id();
   entry.stage = Stage::kEnded;
@@ -176,7 +183,10 @@ void TaskTable::end(Attempt& entry, ExitReport exit) {
   entry.assignment = Assignment{};
   entry.assignment.attempt = id;
   entry.datasets.clear();
-  report_(ExitedEvent{id, std::move(exit), clock_.boot_ns()});
+  // The daemon may have stood still since. What was written has been taken over now.
+  const int64_t now_ns = clock_.boot_ns();
+  const int64_t at_ns = exit.written.empty() ? ended_ns(exit) : 0;
+  report_(ExitedEvent{id, std::move(exit), at_ns > 0 ? std::min(at_ns, now_ns) : now_ns});
   if (Attempt* newer = attempts_.unblocked_by(id)) begin_staging(*newer);
   if (entry.released) attempts_.erase(id);
   attempts_.forget_surplus(limits_.max_ended);
@@ -217,13 +227,6 @@ void TaskTable::drain(const std::string& reason) {
   for (const auto attempt : attempts_.held())
     if (Attempt* entry = attempts_.find(attempt); entry && !entry->launched())
       cancel(attempt, reason);
-}
-
-// Of Clock::boot_ns(); 0: not known. Of an earlier boot of the machine it is too late, if anything.
-static int64_t ended_ns(const ExitReport& exit) {
-  const auto& process = exit.process;
-  if (!process || !process->started_boot_ns || !process->wall_ms) return 0;
-  return *process->started_boot_ns + *process->wall_ms * 1'000'000;
 }
 
 void TaskTable::restore(std::vector<std::pair<AttemptId, ExitReport>> ended) {

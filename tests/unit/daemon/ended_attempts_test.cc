@@ -21,6 +21,24 @@ TEST_F(TaskTableTest, AnEndSaysWhenItWas) {
   EXPECT_EQ(ends[2].at_ns, clock.boot_ns());
 }
 
+// A promise may be due in between.
+TEST_F(TaskTableTest, AnEndThatADaemonHearsOfLateWasWhenItsProcessEnded) {
+  constexpr int64_t kSecond_ns = 1'000'000'000;
+  for (const auto attempt : {kFirst, kSecond}) ASSERT_TRUE(table.start(work(attempt)));
+  auto exit = exit_code(0);
+  exit.process->started_boot_ns = clock.boot_ns();
+  exit.process->wall_ms = 2'000;
+  const int64_t ended_ns = clock.boot_ns() + 2 * kSecond_ns;
+  clock.advance_ns(9 * kSecond_ns);
+  table.exited(kFirst, exit);
+  exit.written.emplace_back();
+  table.exited(kSecond, exit);
+  const auto ends = events<ExitedEvent>();
+  ASSERT_EQ(ends.size(), 2u);
+  EXPECT_EQ(ends[0].at_ns, ended_ns);
+  EXPECT_EQ(ends[1].at_ns, clock.boot_ns()) << "what it wrote is there now";
+}
+
 TEST_F(TaskTableTest, EndsOfAnEarlierDaemonAreToldUntilTheyAreAcknowledged) {
   table.restore({{kFirst, exit_code(3)}});
   EXPECT_EQ(how(kFirst), "exited");
