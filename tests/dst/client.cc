@@ -29,29 +29,6 @@ void make_gang(uint64_t seed, uint64_t number, std::vector<TaskSpec>& tasks) {
   for (auto& use : task.datasets) use.write = false;
 }
 
-// In some runs most tasks have shares of cores, and there are too few of these; some have a
-// promise, or one on trial.
-void make_shares(uint64_t seed, uint64_t number, std::vector<TaskSpec>& tasks) {
-  if (!Random(seed, "shares").chance(0.4)) return;
-  Random random(seed, fmt::format("shares {}", number));
-  for (auto& task : tasks) {
-    if (task.is_gang() || random.chance(0.2)) continue;
-    if (random.chance(0.5)) task.datasets.clear();
-    if (random.chance(0.5)) task.argv[1] = std::to_string(random.between(500, 6'000));
-    if (random.chance(0.5)) task.node = "n1";
-    task.memory_bytes = 1 << 20;
-    task.share.wanted = true;
-    task.share.milli = static_cast<uint32_t>(random.between(3, 10)) * 100;
-    task.share.latency_sensitive = random.chance(0.5);
-    if (random.chance(0.8)) task.share.estimate_ms = runs_ms(task.argv) + 50;
-    // Nobody knows when others end: such a promise is refused, and the job with it.
-    const bool may_be_promised = task.share.estimate_ms > 0 && task.after.empty();
-    if (!task.share.latency_sensitive || !may_be_promised || random.chance(0.4)) continue;
-    task.share.promise_ms = random.between(4, 40) * 1'000;
-    task.share.promise_on_trial = random.chance(0.5);
-  }
-}
-
 // In some runs many jobs are longer and save their work.
 void make_savers(uint64_t seed, uint64_t number, std::vector<TaskSpec>& tasks) {
   if (!Random(seed, "checkpoints").chance(0.4)) return;
@@ -59,10 +36,10 @@ void make_savers(uint64_t seed, uint64_t number, std::vector<TaskSpec>& tasks) {
   for (auto& task : tasks) {
     if (random.chance(0.3)) continue;
     task.argv[1] = std::to_string(random.between(500, 8'000));
-    task.argv.push_back(std::to_string(random.between(100, 2'000)));
+    set_argument(task.argv, kSavesEvery, random.between(100, 2'000));
     if (task.is_gang()) task.gang.max_restarts = static_cast<uint32_t>(random.between(0, 3));
     if (task.is_gang() && random.chance(0.2)) task.argv[2] = "3";
-    if (task.share.estimate_ms > 0) task.share.estimate_ms = runs_ms(task.argv) + 50;
+    estimate(seed, task);
   }
 }
 
@@ -93,7 +70,7 @@ std::vector<TaskSpec> make_job(uint64_t seed, uint64_t number, const Kinds& incl
       if (random.chance(0.25)) task.after.push_back(tasks[before].name);
   }
   if (included.contains("gangs")) make_gang(seed, number, tasks);
-  if (included.contains("shares")) make_shares(seed, number, tasks);
+  make_shares(seed, number, included, tasks);
   if (included.contains("checkpoints")) make_savers(seed, number, tasks);
   return tasks;
 }
@@ -129,10 +106,10 @@ void Client::submit(uint64_t number, std::vector<TaskSpec> tasks) {
   const auto request = fmt::format("submit {}", number);
   ask(
       request,
-      [this, request, tasks = std::move(tasks), before = at_.judge.seen()](Core& core,
-                                                                           Answer answer) {
+      [this, request, tasks = std::move(tasks), before = at_.judge.seen(),
+       asked_ns = at_.loop.now_ns()](Core& core, Answer answer) {
         core.intake.submit({"tester", request}, tasks, [=, this](Result<SubmitReceipt> receipt) {
-          told(request, tasks, before, receipt);
+          told(request, tasks, {before, asked_ns}, receipt);
           const bool refused = !receipt && (receipt.error().code == ErrorCode::kInvalid ||
                                             receipt.error().code == ErrorCode::kNotFound ||
                                             is_no_promise(receipt.error()));
@@ -143,22 +120,22 @@ void Client::submit(uint64_t number, std::vector<TaskSpec> tasks) {
       false);
 }
 
-void Client::ask_for_all() {
-  std::vector<TaskSpec> tasks(kNodes);
-  for (size_t node = 0; node < tasks.size(); ++node) {
-    auto& task = tasks[node];
-    task.name = fmt::format("all{}", node);
-    task.argv = {"work", "100", "0"};
-    task.node = fmt::format("n{}", node + 1);
-    task.memory_bytes = 1 << 20;
-    task.share = {.wanted = true, .milli = 1000};
-  }
+void Client::ask_for_all(const std::vector<SharedUnits>& by_node) {
+  std::vector<TaskSpec> tasks;
+  for (size_t node = 0; node < by_node.size(); ++node)
+    for (const auto& unit : by_node[node]) {
+      auto& task = tasks.emplace_back();
+      task.name = fmt::format("all{}", tasks.size());
+      task.argv = {"work", "100", "0"};
+      task.node = fmt::format("n{}", node + 1);
+      task.memory_bytes = unit.memory_bytes;
+      task.share = {.wanted = true, .engine = unit.engine(), .milli = 1000};
+    }
   submit(kJobs, std::move(tasks));
 }
 
 void Client::told(const std::string& request, const std::vector<TaskSpec>& tasks,
-                  const std::map<std::string, Judge::Seen>& before,
-                  const Result<SubmitReceipt>& receipt) {
+                  const Before& before, const Result<SubmitReceipt>& receipt) {
   if (!receipt) {
     if (receipt.error().code == ErrorCode::kIo) return;  // its disk cannot be asked now
     if (receipts_.contains(request) || receipt.error().code == ErrorCode::kConflict)
@@ -171,7 +148,7 @@ void Client::told(const std::string& request, const std::vector<TaskSpec>& tasks
     at_.judge.violated("lost-submit",
                        fmt::format("request '{}' was answered with task {}, and now with {}",
                                    request, first->second.first_task, receipt->first_task));
-  if (fresh) at_.judge.acknowledged(*receipt, tasks, before);
+  if (fresh) at_.judge.acknowledged(*receipt, tasks, before.seen, before.asked_ns);
   for (uint64_t i = 0; i < receipt->task_count; ++i)
     at_.coordinator.look_at(receipt->first_task + i);
 }

@@ -10,6 +10,7 @@
 #include "daemon/memory/pool/names.h"
 #include "tests/dst/coordinator.h"
 #include "tests/dst/plan.h"
+#include "tests/dst/sharing.h"
 
 namespace tierpilot::dst {
 
@@ -35,8 +36,8 @@ class Client {
   // Those that jobs have left that have ended.
   void remove_checkpoints();
   void cancel(uint64_t task);
-  // Of each node all of its cores that are shared, which nobody has any more.
-  void ask_for_all();
+  // Of each node all units that it shares, which nobody has any more.
+  void ask_for_all(const std::vector<SharedUnits>& by_node);
   // Users who hear that a dataset is lost give up what waits for it.
   void cancel_users_of_lost();
   // An operator has all copies of all datasets read, and made anew where they are damaged.
@@ -53,8 +54,12 @@ class Client {
   // where `gives_up`.
   void ask(const std::string& request, std::function<void(Core&, Answer)> call, bool gives_up);
   void send(const std::string& request, const std::function<void(Core&, Answer)>& call, int left);
-  void told(const std::string& request, const std::vector<TaskSpec>& tasks,
-            const std::map<std::string, Judge::Seen>& before, const Result<SubmitReceipt>& receipt);
+  struct Before {
+    std::map<std::string, Judge::Seen> seen;
+    int64_t asked_ns = 0;
+  };
+  void told(const std::string& request, const std::vector<TaskSpec>& tasks, const Before& before,
+            const Result<SubmitReceipt>& receipt);
   void note_gone(const std::string& dataset);
 
   Surroundings at_;

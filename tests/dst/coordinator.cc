@@ -83,6 +83,9 @@ void Coordinator::start_later(int64_t down_ns) {
 }
 
 void Coordinator::drop_everything(bool told) {
+  // Whoever set its clock while it stood still has not been noticed.
+  if (life_->stopped_until_ns > at_.loop.now_ns())
+    at_.judge.promises().clock_is_unsure(at_.loop.now_ns());
   life_->alive = false;
   for (const auto& connection : std::exchange(connections_, {}))
     if (const auto open = connection.lock()) {
@@ -115,6 +118,7 @@ void Coordinator::stop(int64_t down_ns) {
 
 void Coordinator::freeze(int64_t ns) {
   clock_.stand_still(ns);
+  at_.judge.promises().coordinator_stands_still(at_.loop.now_ns(), ns);
   pause(ns);
 }
 
@@ -190,7 +194,11 @@ void Coordinator::look_at(uint64_t id) {
     return;
   }
   if (task->rank) return look_at(task->rank->gang);
-  at_.judge.told(*task);
+  if (task->spec.share.promise_ms > 0) {
+    auto share = core_->shares.share_of(id);
+    if (!share) share = ended_share(core_->state, *task);
+    at_.judge.promises().told(*task, share ? share->promise : "");
+  }
   if (is_ended(task->state))
     at_.judge.ended(*task);
   else if (at_.judge.has_ended(id))

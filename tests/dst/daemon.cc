@@ -35,6 +35,16 @@ agent::Assignment to_agent(const Assignment& from) {
   return to;
 }
 
+std::vector<agent::SharedUnit> to_agent(const SharedUnits& from) {
+  std::vector<agent::SharedUnit> to;
+  for (const auto& unit : from) {
+    std::vector<int> cpus{2, 3};
+    cpus.resize(static_cast<size_t>(unit.cores));
+    to.push_back({std::move(cpus), unit.gpu});
+  }
+  return to;
+}
+
 // Only who is not understood is refused for what it is, and is told what to update.
 bool is_for_its_version(Judge& judge, int node, Version version, const Error& error) {
   const bool skewed = error.code == ErrorCode::kInvalid;
@@ -61,7 +71,8 @@ Daemon::Daemon(Surroundings surroundings)
                },
                at_.leased, at_.end_kept,
                [this](const agent::Assignment& assignment) { savers_.began(assignment); },
-               [this](AttemptId attempt) { savers_.asked_to_end(attempt); }, at_.disk_fails}),
+               [this](AttemptId attempt) { savers_.asked_to_end(attempt); }, at_.disk_fails,
+               at_.gpu_is_lost}),
       savers_({at_.loop, at_.judge, at_.random, life_, pool_, warden_,
                [this](agent::EventBody body) { events_.add(std::move(body)); }}),
       events_([this] {
@@ -70,8 +81,8 @@ Daemon::Daemon(Surroundings surroundings)
           if (timer == heartbeat_ && idle_) update();
         });
       }),
-      tasks_({.cpus = {0, 1}, .units = kUnits, .shared_units = {{.cpus = {2, 3}}}}, pool_, warden_,
-             at_.clock, [this](agent::EventBody body) { events_.add(std::move(body)); }),
+      tasks_({.cpus = {0, 1}, .units = kUnits, .shared_units = to_agent(at_.shared_units)}, pool_,
+             warden_, at_.clock, [this](agent::EventBody body) { events_.add(std::move(body)); }),
       leasing_({at_.loop, at_.clock, life_, warden_, tasks_}),
       backoff_(kFirstRetryMs, kLongestRetryMs, at_.instance) {
   at_.instances.push_back(at_.instance);
@@ -121,7 +132,7 @@ void Daemon::connect() {
 void Daemon::register_node() {
   auto what = std::make_shared<Registration>();
   what->info = describe_node(fmt::format("n{}", at_.node + 1), at_.instance, predecessors_, kUnits,
-                             at_.version);
+                             at_.shared_units, at_.version);
   const auto replicas = pool_.replicas();
   events_.registered(replicas);
   for (const auto& replica : replicas) what->replicas.emplace_back(replica.name, to_state(replica));
@@ -166,12 +177,22 @@ JobReports Daemon::job_reports() {
     point.iteration = progress->iteration;
     point.iterations = progress->iterations;
     point.milli_units = tasks_.shares().of(attempt);
-    point.cpu_ns =
-        static_cast<uint64_t>(progress->ran_ns) * point.milli_units / 500;  // of two cores
+    const auto unit = tasks_.attempts().find(attempt)->assignment.part->unit;
+    point.cpu_ns = static_cast<uint64_t>(static_cast<double>(progress->used_ns) *
+                                         at_.shared_units.at(unit).cores);
+    point.waited_ns = static_cast<uint64_t>(progress->waited_ns);
     point.takes_checkpoints = savers_.takes_checkpoints(attempt) || attempt.task % 2 == 0;
     reports.emplace_back(AttemptId{attempt.task, attempt.attempt}, std::move(point));
   }
   return reports;
+}
+
+// As long as it is down its daemon says so, whatever happened before.
+UnhealthyUnits Daemon::unhealthy() const {
+  UnhealthyUnits units;
+  for (const auto& unit : at_.shared_units)
+    if (!unit.gpu.empty() && at_.gpu_is_lost(unit.gpu)) units["gpu/" + unit.gpu] = "it is lost";
+  return units;
 }
 
 void Daemon::update() {
@@ -182,19 +203,20 @@ void Daemon::update() {
   const int64_t sent_ns = at_.clock.boot_ns();
   const uint64_t call = ++call_;
   waiting_ = true;
-  connection_->send(Way::kUp, [this, events, jobs = job_reports(), call, sent_ns,
-                               session = session_, connection = connection_] {
-    session->update(*events, jobs, [=, this](Result<UpdateAnswer> answer) {
-      connection->send(Way::kDown, [this, call, sent_ns, answer, events] {
-        if (call != call_) return;
-        waiting_ = false;
-        if (!answer) return retry(answer.error().code == ErrorCode::kConflict);
-        note_acknowledged(*events, answer->acknowledged);
-        answered(*answer, sent_ns);
-      });
-    });
-    at_.coordinator.touched();
-  });
+  connection_->send(Way::kUp,
+                    [this, events, status = NodeStatus{sent_ns, job_reports(), unhealthy()}, call,
+                     sent_ns, session = session_, connection = connection_] {
+                      session->update(*events, status, [=, this](Result<UpdateAnswer> answer) {
+                        connection->send(Way::kDown, [this, call, sent_ns, answer, events] {
+                          if (call != call_) return;
+                          waiting_ = false;
+                          if (!answer) return retry(answer.error().code == ErrorCode::kConflict);
+                          note_acknowledged(*events, answer->acknowledged);
+                          answered(*answer, sent_ns);
+                        });
+                      });
+                      at_.coordinator.touched();
+                    });
   give_up_after(leasing_.lease().lease_ms() * kMs / 2, call);
 }
 

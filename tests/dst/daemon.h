@@ -16,6 +16,7 @@
 #include "tests/dst/network.h"
 #include "tests/dst/pool.h"
 #include "tests/dst/savers.h"
+#include "tests/dst/sharing.h"
 #include "tests/dst/warden.h"
 
 namespace tierpilot::dst {
@@ -48,6 +49,8 @@ class Daemon final : public NodeCalls {
     std::function<void(const DatasetId&, const Stored&)> half_synced;
     std::function<void(int64_t deadline_ns)> leased;
     std::function<void()> end_kept;
+    SharedUnits shared_units;
+    std::function<bool(const std::string& gpu)> gpu_is_lost;
   };
   explicit Daemon(Surroundings surroundings);
 
@@ -56,6 +59,7 @@ class Daemon final : public NodeCalls {
   const LifePtr& life() const { return life_; }
   Pool& pool() { return pool_; }
   Warden& warden() { return warden_; }
+  const Warden& warden() const { return warden_; }
   const agent::TaskTable& tasks() const { return tasks_; }
   const agent::EventStream& events() const { return events_; }
 
@@ -87,6 +91,7 @@ class Daemon final : public NodeCalls {
   void register_node();
   void update();
   JobReports job_reports();
+  UnhealthyUnits unhealthy() const;
   void answered(const UpdateAnswer& answer, int64_t sent_ns);
   void note_acknowledged(const std::vector<agent::Event>& sent, uint64_t up_to);
   // Unless an answer to this call has come, the connection is given up.

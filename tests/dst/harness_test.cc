@@ -263,23 +263,6 @@ TEST(Judge, ForgivesWhatOneThatHasEndedReadsOfADatasetThatWasRemovedSince) {
   EXPECT_TRUE(read_after(true, false)) << "nothing was removed";
 }
 
-TEST(Judge, SeesAPromiseThatIsDecidedAnew) {
-  const auto judged = [](std::vector<TrialEnd> told) {
-    Judge judge({});
-    for (const auto end : told) {
-      Task task;
-      task.id = 1;
-      task.share = UnitShare{.trial_end = end};
-      judge.told(task);
-    }
-    return judge.verdict() ? judge.verdict()->invariant : "";
-  };
-  using enum TrialEnd;
-  EXPECT_EQ(judged({kNone, kNone, kMade, kMade}), "");
-  EXPECT_EQ(judged({kMade, kNone}), "undone-promise");
-  EXPECT_EQ(judged({kNotMade, kMade}), "undone-promise");
-}
-
 TEST(Shrink, LeavesWhatItNeeds) {
   Plan plan;
   for (uint64_t i = 0; i < 40; ++i) plan.push_back({.number = i});

@@ -59,6 +59,11 @@ void Node::start() {
       [this](int64_t deadline_ns) { leased(deadline_ns); },
       [this] {
         if (const auto down_ns = std::exchange(killed_at_end_ns_, std::nullopt)) kill(*down_ns);
+      },
+      at_.shared_units,
+      [this](const std::string& gpu) {
+        const auto lost = gpu_lost_until_ns_.find(gpu);
+        return lost != gpu_lost_until_ns_.end() && at_.loop.now_ns() < lost->second;
       }});
   daemon_->begin();
 }
@@ -83,6 +88,7 @@ void Node::reboot(int64_t down_ns) {
   instances_.clear();
   lease_ns_ = 0;
   unleased_until_ns_ = at_.loop.now_ns();
+  at_.judge.promises().node_stood_still(at_.node, at_.loop.now_ns());
   for (auto& [id, stored] : shelf_) stored.fast = false;
   std::erase_if(shelf_, [](const auto& item) { return !item.second.slow; });
   for (auto& [id, stored] : std::exchange(half_synced_, {})) {
@@ -120,6 +126,7 @@ void Node::freeze(int64_t ns) {
   constexpr int64_t kNoticedNs = Warden::kNoticeNs + Warden::kKillNs;
   unleased_until_ns_ = at_.loop.now_ns() + ns + kNoticedNs;
   at_.judge.processes().unsure(at_.node, unleased_until_ns_);
+  at_.judge.promises().node_stood_still(at_.node, at_.loop.now_ns());
   if (daemon_) daemon_->warden().machine_paused(ns);
   if (!gone_.empty()) gone_.back()->warden().machine_paused(ns);
 }
@@ -173,6 +180,16 @@ void Node::fail_unit(uint64_t number) {
   daemon_->fail_unit({unit, kind, "simulated"});
 }
 
+void Node::fail_gpu(uint64_t number, int64_t lost_ns) {
+  std::vector<uint32_t> gpus;
+  for (uint32_t unit = 0; unit < at_.shared_units.size(); ++unit)
+    if (!at_.shared_units[unit].gpu.empty()) gpus.push_back(unit);
+  if (gpus.empty()) return;
+  const uint32_t unit = gpus[number % gpus.size()];
+  gpu_lost_until_ns_[at_.shared_units[unit].gpu] = at_.loop.now_ns() + lost_ns;
+  if (up()) daemon_->warden().gpu_failed(unit, "GPU " + at_.shared_units[unit].gpu + " failed");
+}
+
 void Node::fail_disk(double share, int64_t ns) {
   disk_errors_ = share;
   disk_fails_until_ns_ = at_.loop.now_ns() + ns;
@@ -182,6 +199,7 @@ void Node::heal() {
   disk_fails_until_ns_ = 0;
   disk_full_until_ns_ = 0;
   refuses_until_ns_ = 0;
+  gpu_lost_until_ns_.clear();
   killed_at_end_ns_.reset();
   trap_ = {};
   if (version_ != Version::kCurrent) change_version(Version::kCurrent, 0);

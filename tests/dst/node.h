@@ -27,6 +27,7 @@ class Node {
         remote;
     std::function<void(const std::string& address, const DatasetId& id)> suspect;
     std::function<void(const DatasetId& id)> lost;
+    SharedUnits shared_units;
   };
   explicit Node(Surroundings surroundings);
 
@@ -59,6 +60,8 @@ class Node {
   void kill_at_end(int64_t down_ns) { killed_at_end_ns_ = down_ns; }
   // It will tell so, if it is up.
   void fail_unit(uint64_t number);
+  // What runs on one of its shared GPUs ends; for so long it takes nothing.
+  void fail_gpu(uint64_t number, int64_t lost_ns);
   // Whatever goes on, it goes on without faults from now on.
   void heal();
 
@@ -72,6 +75,7 @@ class Node {
   // Of a commit that failed, with a reboot: nobody was ever told of it.
   bool came_back(const DatasetId& id) const { return came_back_.contains(id); }
   const Daemon& daemon() const { return *daemon_; }
+  const SharedUnits& shared_units() const { return at_.shared_units; }
 
  private:
   void start();
@@ -108,6 +112,7 @@ class Node {
   Version version_ = Version::kCurrent;
   bool starting_ = false;
   int unit_faults_ = 0;
+  std::map<std::string, int64_t> gpu_lost_until_ns_;
 };
 
 }  // namespace tierpilot::dst

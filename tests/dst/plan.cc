@@ -6,6 +6,7 @@
 
 #include "tests/dst/loop.h"
 #include "tests/dst/random.h"
+#include "tests/dst/sharing.h"
 #include "tests/dst/versions.h"
 
 namespace tierpilot::dst {
@@ -190,6 +191,18 @@ void draw_full_node_disks(uint64_t seed, Plan& plan) {
                     .lasts_ns = random.between(kSecond / 2, 15 * kSecond)});
 }
 
+// A program may take all with it that runs on its GPU, which is well after that.
+void draw_gpu_faults(uint64_t seed, Plan& plan) {
+  Random random(seed, "faults of GPUs");
+  if (!random.chance(0.5)) return;
+  for (int64_t i = random.between(1, 4); i > 0; --i)
+    plan.push_back({.kind = random.chance(0.5) ? Kind::kFailGpu : Kind::kLoseGpu,
+                    .at_ns = random.between(kSecond, kBusyNs),
+                    .node = static_cast<int>(random.between(0, kNodes - 1)),
+                    .lasts_ns = random.between(kSecond / 2, 8 * kSecond),
+                    .number = static_cast<uint64_t>(random.between(0, 1))});
+}
+
 }  // namespace
 
 bool is_node_fault(Kind kind) {
@@ -230,6 +243,8 @@ const char* kind_name(Kind kind) {
                                             "reset-connection",
                                             "fail-node-disk",
                                             "fill-node-disk",
+                                            "fail-gpu",
+                                            "lose-gpu",
                                             "fail-disk",
                                             "remove-checkpoints"};
   return names[static_cast<int>(kind)];
@@ -251,20 +266,22 @@ std::string describe(const Action& action) {
     text += fmt::format(" at step {}", action.number);
   else if (action.kind == Kind::kFailUnit)
     text += fmt::format(" cpu/{}", action.number);
+  else if (action.kind == Kind::kFailGpu || action.kind == Kind::kLoseGpu)
+    text += fmt::format(" gpu {}", action.number);
   else if (action.kind == Kind::kChangeVersion)
     text += " to " + program_of(static_cast<Version>(action.number)).label();
   const bool lasts = action.kind >= Kind::kKillCoordinator && action.kind != Kind::kStepWall &&
                      action.kind != Kind::kCheckDatasets && action.kind != Kind::kDamage &&
                      action.kind != Kind::kFailUnit && action.kind != Kind::kReset &&
-                     action.kind != Kind::kRemoveCheckpoints;
+                     action.kind != Kind::kFailGpu && action.kind != Kind::kRemoveCheckpoints;
   if (lasts) text += fmt::format(" for {:.3f} s", static_cast<double>(action.lasts_ns) / 1e9);
   return text;
 }
 
 const Kinds& optional_kinds() {
-  static const Kinds names{"stops",  "writes",      "removes",     "starts",   "gangs",  "pauses",
-                           "skew",   "damage",      "losses",      "units",    "resets", "errors",
-                           "shares", "checkpoints", "node-errors", "node-room"};
+  static const Kinds names{"stops",  "writes",      "removes",     "starts",    "gangs",  "pauses",
+                           "skew",   "damage",      "losses",      "units",     "resets", "errors",
+                           "shares", "checkpoints", "node-errors", "node-room", "gpus"};
   return names;
 }
 
@@ -285,6 +302,7 @@ Plan make_plan(uint64_t seed, const Kinds& included) {
   if (included.contains("errors")) draw_disk_errors(seed, plan);
   if (included.contains("node-errors")) draw_node_disk_errors(seed, plan);
   if (included.contains("node-room")) draw_full_node_disks(seed, plan);
+  if (shares_gpus(seed, included)) draw_gpu_faults(seed, plan);
   std::stable_sort(plan.begin(), plan.end(),
                    [](const Action& a, const Action& b) { return a.at_ns < b.at_ns; });
   return plan;

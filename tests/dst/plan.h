@@ -45,6 +45,8 @@ enum class Kind {
   kReset,
   kFailNodeDisk,
   kFillNodeDisk,
+  kFailGpu,
+  kLoseGpu,
   kFailDisk,
   kRemoveCheckpoints,
 };
@@ -81,6 +83,7 @@ std::string describe(const Action& action);
 //   node-errors  and so do those of nodes
 //   node-room  a node's disk is full for a while
 //   shares   tasks with shares of cores, and promises
+//   gpus     with shares of GPUs, which fail
 //   checkpoints  jobs that save their work
 using Kinds = std::set<std::string>;
 const Kinds& optional_kinds();

@@ -7,8 +7,9 @@
 namespace tierpilot::dst {
 namespace {
 
-TaskExit to_exit(const agent::ExitReport& report) {
+TaskExit to_exit(const agent::ExitReport& report, int64_t ago_ns) {
   TaskExit exit;
+  exit.ago_ms = static_cast<uint64_t>(std::max<int64_t>(ago_ns, 0) / kMs);
   exit.how = report.how;
   exit.reason = report.reason;
   exit.node_fault = report.node_fault;
@@ -54,7 +55,9 @@ void Link::start(const Assignment& assignment, Started done) {
 }
 
 void Link::cancel(AttemptId attempt, const std::string& reason) {
-  if (reason.starts_with("preempted: ") && judge_.processes().runs(attempt.task, attempt.attempt))
+  const bool gives_way = reason.starts_with("preempted: ");
+  if (gives_way) judge_.gives_way(attempt.task);
+  if (gives_way && judge_.processes().runs(attempt.task, attempt.attempt))
     judge_.saved_work().preempted(attempt, identity_, loop_.now_ns());
   const auto ask = [this, attempt, reason] { node_.cancel(attempt, reason); };
   connection_->send(Way::kDown, ask);
@@ -133,17 +136,18 @@ struct Session::Progress {
   Answer answer;
 };
 
-void Session::update(const std::vector<agent::Event>& events, const JobReports& jobs,
+void Session::update(const std::vector<agent::Event>& events, const NodeStatus& status,
                      Answer answer) {
   auto node = core_.membership.renew(ticket_);
   if (!node) return answer(tl::unexpected(node.error()));
   (*node)->fast_free_bytes = (*node)->slow_free_bytes = 1 << 30;
+  core_.membership.says_unhealthy(**node, status.unhealthy);
   auto progress = std::make_shared<Progress>();
   progress->answer = std::move(answer);
   ++progress->open;  // not before all of them were looked at
-  for (const auto& event : events) apply(event, progress);
+  for (const auto& event : events) apply(event, status.sent_ns, progress);
   Membership::told(**node, events.size());
-  for (const auto& [attempt, point] : jobs) {
+  for (const auto& [attempt, point] : status.jobs) {
     const auto* task = core_.state.tasks.find(attempt.task);
     if (task && task->node == ticket_.node && task->attempt == attempt.attempt)
       core_.reported(*task, point);
@@ -172,7 +176,8 @@ void Session::written(const std::shared_ptr<Progress>& progress, uint64_t sequen
   if (--progress->open == 0) tell(progress);
 }
 
-void Session::apply(const agent::Event& event, const std::shared_ptr<Progress>& progress) {
+void Session::apply(const agent::Event& event, int64_t sent_ns,
+                    const std::shared_ptr<Progress>& progress) {
   progress->last = std::max(progress->last, event.sequence);
   const auto& node = ticket_.node;
   if (const auto* replica = std::get_if<ReplicaChange>(&event.body)) {
@@ -201,7 +206,7 @@ void Session::apply(const agent::Event& event, const std::shared_ptr<Progress>& 
     const auto attempt = exited.attempt;
     ++progress->open;
     core_.lifecycle.exited(
-        node, attempt, to_exit(exited.exit),
+        node, attempt, to_exit(exited.exit, exited.at_ns > 0 ? sent_ns - exited.at_ns : 0),
         [self = shared_from_this(), progress, sequence = event.sequence, attempt](Status status) {
           if (status) self->ended_(attempt);
           self->written(progress, sequence, status);

@@ -42,6 +42,13 @@ struct Registration {
 };
 // What running tasks with shares did.
 using JobReports = std::vector<std::pair<AttemptId, JobPoint>>;
+// That are to get no new work, and why.
+using UnhealthyUnits = std::map<std::string, std::string>;
+struct NodeStatus {
+  int64_t sent_ns = 0;  // of the machine's boot clock
+  JobReports jobs;
+  UnhealthyUnits unhealthy;
+};
 struct UpdateAnswer {
   uint32_t lease_ms = 0;
   uint64_t acknowledged = 0;
@@ -106,12 +113,12 @@ class Session : public std::enable_shared_from_this<Session> {
         ticket_(std::move(ticket)),
         ended_(std::move(ended)) {}
 
-  void update(const std::vector<agent::Event>& events, const JobReports& jobs, Answer answer);
+  void update(const std::vector<agent::Event>& events, const NodeStatus& status, Answer answer);
   void closed();
 
  private:
   struct Progress;
-  void apply(const agent::Event& event, const std::shared_ptr<Progress>& progress);
+  void apply(const agent::Event& event, int64_t sent_ns, const std::shared_ptr<Progress>& progress);
   void written(const std::shared_ptr<Progress>& progress, uint64_t sequence, const Status& status);
   void tell(const std::shared_ptr<Progress>& progress);
 

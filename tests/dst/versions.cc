@@ -32,7 +32,8 @@ bool understands_today(Version version) {
 }
 
 NodeInfo describe_node(const std::string& name, uint64_t instance,
-                       const std::vector<uint64_t>& predecessors, uint32_t units, Version version) {
+                       const std::vector<uint64_t>& predecessors, uint32_t units,
+                       const SharedUnits& shared_units, Version version) {
   auto message = std::make_shared<capnp::MallocMessageBuilder>();
   auto info = message->initRoot<wire::NodeInfo>();
   info.setName(name);
@@ -45,10 +46,14 @@ NodeInfo describe_node(const std::string& name, uint64_t instance,
   info.setDataAddress(name);
   const auto program = program_of(version);
   if (program.can(kShareFeature)) {
-    auto cores = info.initSharedUnits(1)[0];
-    cores.setType("cpu");
-    cores.setCores(2);
-    cores.setMemoryBytes(1 << 30);
+    auto out = info.initSharedUnits(static_cast<unsigned>(shared_units.size()));
+    for (unsigned i = 0; i < out.size(); ++i) {
+      const auto& unit = shared_units[i];
+      out[i].setType(unit.type);
+      out[i].setCores(unit.gpu.empty() ? unit.cores : 0);
+      out[i].setMemoryBytes(unit.memory_bytes);
+      out[i].setGpu(unit.gpu);
+    }
   }
   write_program(program, info.initProgram());
   return message;

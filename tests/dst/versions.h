@@ -9,6 +9,7 @@
 
 #include "coordinator/core/nodes/registry.h"
 #include "rpc/protocol.h"
+#include "tests/dst/sharing.h"
 
 namespace tierpilot::dst {
 
@@ -21,7 +22,8 @@ bool understands_today(Version version);
 using NodeInfo = std::shared_ptr<capnp::MallocMessageBuilder>;
 // `predecessors`: daemons of this boot whose tasks are dead.
 NodeInfo describe_node(const std::string& name, uint64_t instance,
-                       const std::vector<uint64_t>& predecessors, uint32_t units, Version version);
+                       const std::vector<uint64_t>& predecessors, uint32_t units,
+                       const SharedUnits& shared_units, Version version);
 // As the coordinator's service does it: kInvalid of one that it does not understand.
 Result<NodeFacts> admit_node(const NodeInfo& info);
 

@@ -1,6 +1,7 @@
 #include "tests/dst/warden.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@ Status Warden::launch(const agent::LaunchOrder& order) {
   const auto attempt = order.assignment.attempt;
   if (at_.refuses()) return fail(ErrorCode::kIo, "fork: Resource temporarily unavailable");
   if (at_.clock.boot_ns() >= lease_ns_) return fail(ErrorCode::kUnavailable, "there is no lease");
+  if (at_.gpu_is_lost(order.gpu)) return fail(ErrorCode::kUnavailable, "there is no such GPU");
   const auto& rank = order.assignment.rank;
   const int code = exits_with(order.assignment.argv);
   const bool writes =
@@ -17,11 +19,17 @@ Status Warden::launch(const agent::LaunchOrder& order) {
                   [](const ServeItem& need) { return need.write; });
   const auto& argv = order.assignment.argv;
   const auto checkpoint = parse_checkpoint_name(order.assignment.checkpoint);
-  const uint64_t from = checkpoint ? checkpoint->iteration : 0;
-  running_[attempt] = {.is_kept = code != 0 || !writes,
-                       .began_ns = at_.clock.boot_ns(),
-                       .from = from,
-                       .iterations = static_cast<uint64_t>(runs_ms(argv) / kIterationMs + 1)};
+  const int64_t from_ms =
+      checkpoint ? static_cast<int64_t>(checkpoint->iteration) * kIterationMs : 0;
+  const int64_t now_ns = at_.clock.boot_ns();
+  running_.insert_or_assign(
+      attempt, Running{.is_kept = code != 0 || !writes,
+                       .began_ns = now_ns,
+                       .iterations = static_cast<uint64_t>(runs_ms(argv) / kIterationMs + 1),
+                       .code = code,
+                       .work = {now_ns, from_ms * kMs, std::max(runs_ms(argv), from_ms + 1) * kMs,
+                                needs_milli(argv)},
+                       .part = order.assignment.part});
   at_.judge.processes().began(run_of(attempt), at_.loop.now_ns(), rank ? rank->gang : 0);
   at_.judge.saved_work().began(
       rank ? rank->gang : attempt.task, attempt.attempt,
@@ -29,30 +37,73 @@ Status Warden::launch(const agent::LaunchOrder& order) {
   at_.began(order.assignment);
   at_.loop.after(at_.random.between(kMs, 20 * kMs), at_.daemon,
                  [this, attempt] { at_.started(attempt); });
-  const int64_t left_ms = runs_ms(argv) - static_cast<int64_t>(from) * kIterationMs;
-  at_.loop.after(std::max<int64_t>(left_ms, 1) * kMs, at_.machine,
-                 [this, attempt, code] { end(attempt, TaskEnd::kExited, code, ""); });
+  end_later(attempt);
   return {};
+}
+
+void Warden::end_later(AttemptId attempt) {
+  auto& running = running_.at(attempt);
+  at_.loop.after(running.work.left_ns(at_.clock.boot_ns()), at_.machine,
+                 [this, attempt, timer = ++running.timer] {
+                   const auto found = running_.find(attempt);
+                   if (found == running_.end() || found->second.timer != timer) return;
+                   // The machine stood still, or its clock runs slow.
+                   if (found->second.work.left_ns(at_.clock.boot_ns()) > 0 && found->second.part)
+                     return end_later(attempt);
+                   end(attempt, TaskEnd::kExited, found->second.code, "");
+                 });
+}
+
+void Warden::confine(AttemptId attempt, const agent::CpuShare& share) {
+  give(attempt, static_cast<uint32_t>(
+                    std::lround(1'000 * share.cores / static_cast<double>(share.cpus.size()))));
+}
+
+void Warden::confine_gpu(AttemptId attempt, uint32_t milli) {
+  give(attempt, milli);
+}
+
+void Warden::give(AttemptId attempt, uint32_t milli) {
+  const auto found = running_.find(attempt);
+  if (found == running_.end()) return;
+  found->second.work.give(at_.clock.boot_ns(), milli);
+  end_later(attempt);
+}
+
+std::vector<Warden::Part> Warden::parts() const {
+  std::vector<Part> parts;
+  for (const auto& [attempt, running] : running_)
+    if (running.part)
+      parts.push_back(
+          {attempt, running.part->unit, running.work.milli(), running.part->memory_bytes});
+  return parts;
 }
 
 std::optional<Warden::Progress> Warden::progress(AttemptId attempt) const {
   const auto found = running_.find(attempt);
   if (found == running_.end()) return std::nullopt;
   const auto& running = found->second;
-  const int64_t ran_ns = at_.clock.boot_ns() - running.began_ns;
-  const auto done = static_cast<uint64_t>(ran_ns / kMs / kIterationMs);
-  return Progress{ran_ns, std::min(running.from + done, running.iterations), running.iterations};
+  const int64_t now_ns = at_.clock.boot_ns();
+  const auto done = static_cast<uint64_t>(running.work.done_ns(now_ns) / kMs / kIterationMs);
+  return Progress{running.work.used_ns(now_ns), running.work.waited_ns(now_ns),
+                  std::min(done, running.iterations), running.iterations};
 }
 
-void Warden::end(AttemptId attempt, TaskEnd how, int code, const std::string& reason) {
+void Warden::end(AttemptId attempt, TaskEnd how, int code, const std::string& reason,
+                 bool node_fault) {
   const auto running = running_.extract(attempt);
   if (!running) return;
+  if (how == TaskEnd::kExited && code == 0)
+    at_.judge.promises().done({attempt.task, attempt.attempt}, at_.node, at_.loop.now_ns());
   at_.judge.processes().ended(run_of(attempt), how == TaskEnd::kExited && code == 0);
   agent::ExitReport report;
   report.how = how;
   report.reason = reason;
+  report.node_fault = node_fault;
   report.process = ProcessExit{.task_id = attempt.task, .attempt = attempt.attempt, .how = how};
   if (how == TaskEnd::kExited) report.process->exit_code = code;
+  report.process->started_boot_ns = running.mapped().began_ns;
+  report.process->wall_ms = (at_.clock.boot_ns() - running.mapped().began_ns) / kMs;
   if (how == TaskEnd::kExited && running.mapped().is_kept && !at_.disk_fails()) {
     at_.ends[attempt] = report;
     at_.judge.processes().end_kept(run_of(attempt), at_.loop.now_ns());
@@ -74,6 +125,15 @@ void Warden::end_all(TaskEnd how, const std::string& reason) {
   std::vector<AttemptId> attempts;
   for (const auto& [attempt, running] : running_) attempts.push_back(attempt);
   for (const auto attempt : attempts) end(attempt, how, 0, reason);
+}
+
+void Warden::gpu_failed(uint32_t unit, const std::string& reason) {
+  for (const auto& part : parts())
+    if (part.unit == unit)
+      at_.loop.after(at_.random.between(kMs, 100 * kMs), at_.machine,
+                     [this, attempt = part.attempt, reason] {
+                       end(attempt, TaskEnd::kLost, 0, reason, true);
+                     });
 }
 
 void Warden::extend_lease(int64_t deadline_ns, int64_t sent_ns) {

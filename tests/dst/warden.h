@@ -11,6 +11,7 @@
 #include "tests/dst/judge/judge.h"
 #include "tests/dst/loop.h"
 #include "tests/dst/random.h"
+#include "tests/dst/work.h"
 
 namespace tierpilot::dst {
 
@@ -37,14 +38,15 @@ class Warden final : public agent::TaskRunner {
     std::function<void(const agent::Assignment&)> began = [](const auto&) {};
     std::function<void(AttemptId)> asked_to_end = [](AttemptId) {};
     std::function<bool()> disk_fails = [] { return false; };
+    std::function<bool(const std::string& gpu)> gpu_is_lost = [](const auto&) { return false; };
   };
   explicit Warden(Surroundings surroundings) : at_(std::move(surroundings)) {}
 
   Status launch(const agent::LaunchOrder& order) override;
   void cancel(AttemptId attempt, const std::string& reason) override;
   Status pause(AttemptId, bool) override { return fail(ErrorCode::kUnavailable, "not simulated"); }
-  void confine(AttemptId, const agent::CpuShare&) override {}
-  void confine_gpu(AttemptId, uint32_t) override {}
+  void confine(AttemptId attempt, const agent::CpuShare& share) override;
+  void confine_gpu(AttemptId attempt, uint32_t milli) override;
   void forget(uint64_t) override {}
   void acknowledged(AttemptId attempt) override { at_.ends.erase(attempt); }
 
@@ -59,8 +61,19 @@ class Warden final : public agent::TaskRunner {
   // Together with the machine.
   void power_cut();
   bool idle() const { return running_.empty(); }
+  // All that runs on the GPU of this number among the shared units ends.
+  void gpu_failed(uint32_t unit, const std::string& reason);
+  // What processes have of a shared unit.
+  struct Part {
+    AttemptId attempt;
+    uint32_t unit = 0;
+    uint32_t milli = 0;  // 0: nobody holds them to a share yet
+    uint64_t memory_bytes = 0;
+  };
+  std::vector<Part> parts() const;
   struct Progress {
-    int64_t ran_ns = 0;  // since it was launched
+    int64_t used_ns = 0;    // of its unit, as time alone on it
+    int64_t waited_ns = 0;  // that it was held back
     uint64_t iteration = 0;
     uint64_t iterations = 0;
   };
@@ -68,7 +81,11 @@ class Warden final : public agent::TaskRunner {
   std::optional<Progress> progress(AttemptId attempt) const;
 
  private:
-  void end(AttemptId attempt, TaskEnd how, int code, const std::string& reason);
+  void end(AttemptId attempt, TaskEnd how, int code, const std::string& reason,
+           bool node_fault = false);
+  void give(AttemptId attempt, uint32_t milli);
+  // Once its work is done.
+  void end_later(AttemptId attempt);
   void end_all(TaskEnd how, const std::string& reason);
   void watch_lease();
   void end_if_lapsed();
@@ -80,8 +97,11 @@ class Warden final : public agent::TaskRunner {
     bool end_asked = false;
     bool is_kept = false;  // its end is, when it comes to it by itself
     int64_t began_ns = 0;
-    uint64_t from = 0;  // iteration of its checkpoint
     uint64_t iterations = 0;
+    int code = 0;
+    Work work;  // as iterations before its checkpoint are done
+    std::optional<agent::UnitPart> part{};
+    uint64_t timer = 0;  // the one that counts
   };
   std::map<AttemptId, Running> running_;
   int64_t lease_ns_ = 0;

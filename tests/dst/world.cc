@@ -9,7 +9,8 @@ namespace tierpilot::dst {
 namespace {
 
 constexpr int64_t kFaultsEndNs = 28 * kSecond;
-constexpr int64_t kQuietNs = 200 * kSecond;  // all that was submitted has ended long before
+constexpr int64_t kGotOverNs = 10 * kSecond;  // a lease, and the longest wait to connect anew
+constexpr int64_t kQuietNs = 200 * kSecond;   // all that was submitted has ended long before
 constexpr int64_t kSettleNs = 12 * kSecond;
 constexpr int64_t kCopiedNs = 100 * kSecond;  // some are tried three times
 constexpr int64_t kLastNs = 60 * kSecond;     // whatever was kept for others is free
@@ -30,7 +31,11 @@ World::World(uint64_t seed, const Plan& plan, const WorldOptions& options)
                [this](const std::string& node, const DatasetId& id) -> const Digest* {
                  const auto* stored = find(node, id);
                  return stored ? &stored->content : nullptr;
-               }}) {
+               }}),
+      has_shares_(shares(seed, options.included)) {
+  judge_.promises().is_undisturbed_since = [this](int64_t since_ns) {
+    return disturbed_until_ns_ < since_ns && are_estimates_right(seed_);
+  };
   judge_.now_ns = [this] { return loop_.now_ns(); };
   judge_.on_published = [this](const std::string& dataset, uint64_t version, Digest content) {
     check_published(dataset, version, content);
@@ -53,7 +58,8 @@ World::World(uint64_t seed, const Plan& plan, const WorldOptions& options)
         [this](const std::string& address, const DatasetId& id) {
           nodes_[static_cast<size_t>(address.back() - '1')]->suspect(id);
         },
-        [this](const DatasetId& id) { losses_.damage_noticed(id); }}));
+        [this](const DatasetId& id) { losses_.damage_noticed(id); },
+        shared_units_of(seed, i, options.included)}));
   judge_.processes().is_told = [this](uint64_t task) { return judge_.has_ended(task); };
   judge_.processes().is_leased_since = [this](int node, int64_t since_ns) {
     return nodes_[static_cast<size_t>(node)]->is_leased_since(since_ns);
@@ -80,6 +86,7 @@ const Stored* World::find(const std::string& node, const DatasetId& id) const {
 
 void World::act(const Action& action) {
   if (options_.tell) options_.tell(describe(action));
+  disturbed_by(action);
   switch (action.kind) {
     case Kind::kSubmit:
       return client_.submit(action.number, make_job(seed_, action.number, options_.included));
@@ -92,6 +99,18 @@ void World::act(const Action& action) {
     default:
       return is_node_fault(action.kind) ? act_on_node(action) : act_on_coordinator(action);
   }
+}
+
+void World::disturbed_by(const Action& action) {
+  const bool disturbs = action.kind >= Kind::kKillCoordinator && action.kind != Kind::kStepWall &&
+                        action.kind != Kind::kCheckDatasets && action.kind != Kind::kEvict &&
+                        action.kind != Kind::kFailUnit && action.kind != Kind::kRemoveCheckpoints;
+  if (!disturbs) return;
+  // Some wait for their moment.
+  const bool is_trap = action.kind == Kind::kCutInCommit || action.kind == Kind::kKillInCommit ||
+                       action.kind == Kind::kRebootInCommit || action.kind == Kind::kKillAtEnd;
+  const int64_t over_ns = is_trap ? kFaultsEndNs : loop_.now_ns() + action.lasts_ns;
+  disturbed_until_ns_ = std::max(disturbed_until_ns_, over_ns + kGotOverNs);
 }
 
 void World::act_on_coordinator(const Action& action) {
@@ -125,6 +144,7 @@ void World::act_on_coordinator(const Action& action) {
       coordinator.set_slow_disk(true);
       return loop_.after(action.lasts_ns, nullptr, [this] { coordinator_->set_slow_disk(false); });
     default:
+      if (!coordinator.up()) judge_.promises().clock_is_unsure(loop_.now_ns());
       // Days, either way.
       return coordinator.clock().step_wall(static_cast<int64_t>(action.number % 400'000'000) -
                                            200'000'000);
@@ -168,6 +188,10 @@ void World::act_on_node(const Action& action) {
       return node.fill_disk(action.lasts_ns);
     case Kind::kFailNodeDisk:
       return node.fail_disk(static_cast<double>(action.number) / 10, action.lasts_ns);
+    case Kind::kFailGpu:
+      return node.fail_gpu(action.number, 0);
+    case Kind::kLoseGpu:
+      return node.fail_gpu(action.number, action.lasts_ns);
     case Kind::kReset:
       return network_.reset(action.node);
     default:
@@ -178,6 +202,8 @@ void World::act_on_node(const Action& action) {
 
 void World::heal() {
   tell("no faults from now on");
+  if (disturbed_until_ns_ > 0)
+    disturbed_until_ns_ = std::max(disturbed_until_ns_, loop_.now_ns() + kGotOverNs);
   network_.heal();
   disk_.set_full(false);
   disk_.set_failing(0);
@@ -225,7 +251,9 @@ std::optional<Violation> World::run() {
               [this] { return copies_are_enough() && left_over().empty(); });
   if (!judge_.verdict()) check_quiet();
   if (!judge_.verdict() && options_.included.contains("shares")) {
-    client_.ask_for_all();
+    std::vector<SharedUnits> shared;
+    for (const auto& node : nodes_) shared.push_back(node->shared_units());
+    client_.ask_for_all(shared);
     if (!run_until(loop_.now_ns() + kLastNs, [this] { return all_ended(); }) && !judge_.verdict())
       check_quiet();
   }

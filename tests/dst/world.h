@@ -51,6 +51,15 @@ class World {
   void check_units();
   void check_tries();
   void check_saved();
+  void check_shares();
+  void check_parts(const Node& node);
+  void check_grows(const Node& node, const Warden::Part& part, uint32_t free);
+  void check_placed_parts();
+  void check_given(const std::pair<std::string, uint32_t>& unit, uint32_t milli,
+                   uint64_t memory_bytes);
+  void check_trials();
+  void check_free_units();
+  void disturbed_by(const Action& action);
   // That have bytes of it which can be read.
   size_t keepers_of(const CheckpointName& name) const;
   bool may_be_back(const CheckpointName& name, const Node& node) const;
@@ -81,6 +90,13 @@ class World {
   Losses losses_;
   Client client_;
   uint64_t steps_ = 0;
+  const bool has_shares_;
+  int64_t disturbed_until_ns_ = 0;       // what fails has been got over by then
+  std::map<uint64_t, uint32_t> placed_;  // the attempt that has a part of a unit
+  // What may be for a moment, and since when it is.
+  std::map<AttemptId, int64_t> lacks_since_ns_;
+  std::map<std::pair<std::string, uint32_t>, int64_t> over_since_ns_;
+  std::map<uint64_t, int64_t> on_trial_since_ns_;
   bool nodes_are_well_ = true;          // no fault has met one yet
   std::map<uint64_t, uint32_t> tried_;  // the try of each job that was placed last
 };

@@ -23,6 +23,7 @@ void World::check_step() {
   check_gangs();
   check_units();
   check_tries();
+  check_shares();
   if (steps_ % kSavedEvery == 0) check_saved();
   if (steps_ % kBoundsEvery == 0) check_bounds();
   judge_.processes().look(loop_.now_ns());
@@ -105,6 +106,7 @@ void World::check_quiet() {
   check_copies();
   if (const auto what = left_over(); !what.empty()) judge_.violated("left-over", what);
   check_memory();
+  check_free_units();
 }
 
 // Of a dataset that was told to be removed nobody who is up has bytes.

@@ -15,7 +15,9 @@ const std::vector<std::string>& invariant_names() {
       "unbounded",       "crash",          "ran-again",      "undone-end",
       "lost-fault",      "fault-twice",    "too-soon",       "stale-read",
       "left-over",       "undone-promise", "old-checkpoint", "wrong-checkpoint",
-      "lost-checkpoint", "short-grace"};
+      "lost-checkpoint", "short-grace",    "false-verdict",  "broken-promise",
+      "undecided",       "over-unit",      "held-back",      "unsound-unit",
+      "wrong-victim"};
   return names;
 }
 
@@ -26,7 +28,14 @@ int exits_with(const std::vector<std::string>& argv) {
   return std::stoi(argv.at(2));
 }
 int64_t saves_every_ms(const std::vector<std::string>& argv) {
-  return argv.size() < 4 ? 0 : std::stoll(argv[3]);
+  return argv.size() <= kSavesEvery ? 0 : std::stoll(argv[kSavesEvery]);
+}
+uint32_t needs_milli(const std::vector<std::string>& argv) {
+  return argv.size() <= kNeedsMilli ? 0 : static_cast<uint32_t>(std::stoul(argv[kNeedsMilli]));
+}
+void set_argument(std::vector<std::string>& argv, size_t which, int64_t value) {
+  if (argv.size() <= which) argv.resize(which + 1, "0");
+  argv[which] = std::to_string(value);
 }
 
 void Judge::violated(const std::string& invariant, std::string what) {
@@ -177,7 +186,9 @@ std::string describe(const TaskSpec& spec) {
   std::string text = fmt::format("{} ms, exit code {}", runs_ms(spec.argv), exits_with(spec.argv));
   if (spec.is_gang()) text += fmt::format(", {} ranks", spec.gang.ranks);
   if (spec.is_shared())
-    text += fmt::format(", {} thousandths, promised {} ms{}", spec.share.milli,
+    text += fmt::format(", {} thousandths of a {}, {}{} ms promised{}", spec.share.milli,
+                        spec.has_gpu_share() ? "GPU" : "group of cores",
+                        spec.share.latency_sensitive ? "latency-sensitive, " : "",
                         spec.share.promise_ms, spec.share.promise_on_trial ? " on trial" : "");
   for (const auto& use : spec.datasets)
     text += fmt::format(", {} {}", use.write ? "writes" : "reads", use.dataset);
@@ -199,13 +210,14 @@ std::map<std::string, Judge::Seen> Judge::seen() const {
 }
 
 void Judge::acknowledged(const SubmitReceipt& receipt, const std::vector<TaskSpec>& specs,
-                         const std::map<std::string, Seen>& before) {
+                         const std::map<std::string, Seen>& before, int64_t asked_ns) {
   for (size_t i = 0; i < specs.size(); ++i) {
     tell("task {} is acknowledged: {}", receipt.first_task + i, describe(specs[i]));
     const auto [at, fresh] = tasks_.emplace(receipt.first_task + i, specs[i]);
     if (!fresh && at->second.name != specs[i].name)
       violated("lost-submit", fmt::format("task {} answers two requests", at->first));
     seen_.emplace(at->first, before);
+    promises_.acknowledged(at->first, specs[i], asked_ns, now_ns());
     for (size_t parent = 0; parent < i; ++parent)
       if (std::ranges::count(specs[i].after, specs[parent].name) > 0)
         parents_[at->first].push_back(receipt.first_task + parent);
@@ -226,15 +238,11 @@ void Judge::check_order(uint64_t task) {
   }
 }
 
-void Judge::told(const Task& task) {
-  const auto end = task.share ? task.share->trial_end : TrialEnd::kNone;
-  if (end == TrialEnd::kNone && !trials_.contains(task.id)) return;
-  const auto [known, is_new] = trials_.emplace(task.id, end);
-  if (is_new) tell("the promise of task {} is told to be {}", task.id, trial_end_name(end));
-  if (known->second != end)
-    violated("undone-promise",
-             fmt::format("the promise of task {} was told to be {}, and is {} now", task.id,
-                         trial_end_name(known->second), trial_end_name(end)));
+void Judge::gives_way(uint64_t task) {
+  const auto known = tasks_.find(task);
+  if (known != tasks_.end() && known->second.share.latency_sensitive)
+    violated("wrong-victim",
+             fmt::format("task {} is latency-sensitive, and is to give its share up", task));
 }
 
 void Judge::ended(const Task& task) {

@@ -16,6 +16,7 @@
 #include "coordinator/model.h"
 #include "tests/dst/judge/contents.h"
 #include "tests/dst/judge/processes.h"
+#include "tests/dst/judge/promises.h"
 #include "tests/dst/judge/saved_work.h"
 
 namespace tierpilot::dst {
@@ -23,7 +24,8 @@ namespace tierpilot::dst {
 // lost-submit, overlap, half-gang, lost-version, few-copies, lone-write, two-values, lost-write,
 // came-back, node-fault, skew, stuck, unbounded, crash, ran-again, undone-end, lost-fault,
 // fault-twice, too-soon, stale-read, left-over, undone-promise, old-checkpoint, wrong-checkpoint,
-// lost-checkpoint, short-grace.
+// lost-checkpoint, short-grace, false-verdict, broken-promise, undecided, over-unit, held-back,
+// unsound-unit, wrong-victim.
 const std::vector<std::string>& invariant_names();
 
 struct Violation {
@@ -50,6 +52,8 @@ class Judge {
   Processes& processes() { return processes_; }
   SavedWork& saved_work() { return saved_work_; }
   const SavedWork& saved_work() const { return saved_work_; }
+  Promises& promises() { return promises_; }
+  const Promises& promises() const { return promises_; }
 
   Contents& contents() { return contents_; }
   // A node has made it this version of the dataset, and will tell so.
@@ -96,15 +100,16 @@ class Judge {
   std::map<std::string, Seen> seen() const;
 
   // Tasks. Nothing of the content counts here but the expected exit code. `before`: what was seen
-  // before they were submitted.
+  // before they were submitted, at `asked_ns` for the first time.
   void acknowledged(const SubmitReceipt& receipt, const std::vector<TaskSpec>& specs,
-                    const std::map<std::string, Seen>& before = {});
+                    const std::map<std::string, Seen>& before = {}, int64_t asked_ns = 0);
   void refused(const std::string& request, const Error& why) const {
     tell("request '{}' is refused: {}", request, why.message);
   }
   void cancel_asked(uint64_t task) { cancelled_.insert(task); }
-  // Users are told so. What was decided of a promise on trial stays.
-  void told(const Task& task);
+  // It is told to give its share up.
+  void gives_way(uint64_t task);
+  // Users are told so.
   void ended(const Task& task);
   bool has_ended(uint64_t task) const { return ends_.contains(task); }
   const std::map<uint64_t, TaskSpec>& tasks() const { return tasks_; }
@@ -136,6 +141,12 @@ class Judge {
                         [this](const std::string& what) {
                           if (on_tell) on_tell(what);
                         }};
+  Promises promises_{[this](const std::string& invariant, std::string what) {
+                       violated(invariant, std::move(what));
+                     },
+                     [this](const std::string& what) {
+                       if (on_tell) on_tell(what);
+                     }};
   Contents contents_;
   struct Commit {
     uint64_t version = 0;
@@ -155,7 +166,6 @@ class Judge {
   std::map<uint64_t, std::map<std::string, Seen>> seen_;  // before each task was submitted
   std::set<uint64_t> cancelled_;
   std::map<uint64_t, TaskState> ends_;
-  std::map<uint64_t, TrialEnd> trials_;  // that were told to be over
   std::map<std::pair<std::string, std::string>, bool> unit_faults_;
 };
 
@@ -164,6 +174,10 @@ int64_t runs_ms(const std::vector<std::string>& argv);
 int exits_with(const std::vector<std::string>& argv);
 // How often it saves a checkpoint; 0: it saves none.
 int64_t saves_every_ms(const std::vector<std::string>& argv);
+// So many thousandths of a unit it is as fast with as it can be; 0: it has units of its own.
+uint32_t needs_milli(const std::vector<std::string>& argv);
+inline constexpr size_t kSavesEvery = 3, kNeedsMilli = 4;
+void set_argument(std::vector<std::string>& argv, size_t which, int64_t value);
 inline constexpr int64_t kIterationMs = 40;
 
 }  // namespace tierpilot::dst
