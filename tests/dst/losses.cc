@@ -46,11 +46,8 @@ void Losses::check() {
     if (is_left(name, value.content)) continue;
     // Of those that were there some were damaged, and the others were let go of, or were in the
     // memory of a machine that was rebooted before it had written them to its disk again.
-    const auto is_in = [&](const auto& excused) {
-      const auto known = excused.find(name);
-      return known != excused.end() && known->second == value.content;
-    };
-    if (is_in(damaged_) || is_in(in_memory_))
+    const std::pair content(name, value.content);
+    if (damaged_.contains(content) || in_memory_.contains(content))
       judge_.lost_by_damage(name);
     else
       judge_.violated("lost-version", fmt::format("no node has version {} of {} any more, nor "
@@ -68,9 +65,9 @@ void Losses::damage_noticed(const DatasetId& id) {
   if (!is_left(id.name, content))
     judge_.lost_by_damage(id.name);
   else if (value && (id.version > value->version || !is_held(id.name, content)))
-    damaged_[id.name] = content;
+    damaged_.emplace(id.name, content);
   else if (value && !is_on_disk(id.name, content))
-    in_memory_[id.name] = content;
+    in_memory_.emplace(id.name, content);
 }
 
 // What was made from a damaged one is kept for people only, unless its writer's end is still told.
@@ -105,7 +102,7 @@ void Losses::lose_disk(Node& node, int64_t down_ns) {
     const Digest content = value && coordinator_.up() ? value->content : stored.content;
     if (safe.contains(id.name) || judge_.is_lost(id.name)) continue;
     if (is_left(id.name, content))
-      damaged_[id.name] = content;  // what is left may be kept by nobody
+      damaged_.emplace(id.name, content);  // what is left may be kept by nobody
     else
       judge_.lost_by_damage(id.name);
   }

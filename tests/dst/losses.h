@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/dst/node.h"
@@ -38,12 +39,12 @@ class Losses {
   Judge& judge_;
   const std::vector<std::unique_ptr<Node>>& nodes_;
   Coordinator& coordinator_;
-  std::map<std::string, int64_t> disk_lost_ns_;  // by node
+  std::map<std::string, int64_t> disk_lost_ns_;               // by node
+  using Contents = std::set<std::pair<std::string, Digest>>;  // of datasets
   // What was published last when one of its copies, or of what was made from it, was found damaged
   // or went with a disk, and others were left.
-  std::map<std::string, Digest> damaged_;
-  // What is left in memory only, since the copies on disks were found damaged; by dataset.
-  std::map<std::string, Digest> in_memory_;
+  Contents damaged_;
+  Contents in_memory_;     // what is left there only, since the copies on disks were found damaged
   std::set<Digest> gone_;  // with a disk, which had the only copy
 };
 
