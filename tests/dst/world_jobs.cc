@@ -74,8 +74,10 @@ size_t World::keepers_of(const CheckpointName& name) const {
 void World::check_saved() {
   if (!coordinator_->up()) return;
   const auto& catalog = coordinator_->core().state.catalog;
+  const auto& tasks = coordinator_->core().state.tasks;
   for (const auto& [id, spec] : judge_.tasks()) {
-    if (saves_every_ms(spec.argv) == 0 || judge_.has_ended(id)) continue;
+    // One that ended, and is on disk as such, may not have been told of yet.
+    if (saves_every_ms(spec.argv) == 0 || judge_.has_ended(id) || !tasks.find(id)) continue;
     const auto newest = judge_.saved_work().newest_safe(id);
     if (!newest || keepers_of(*newest) > 0) continue;
     const auto names = judge_.saved_work().of(id);

@@ -226,8 +226,8 @@ void Checkpoints::tick() {
 }
 
 void Checkpoints::look_at(uint64_t task, const std::vector<CheckpointName>& names) {
-  const auto* found = state_.tasks.find(task);
-  const bool goes_on = found && !is_ended(found->state);
+  const bool goes_on =
+      state_.tasks.find(task);  // or its end, which a power cut may undo, is not on disk
   std::set<CheckpointName> safe;
   std::vector<CheckpointName> here, away;
   for (const auto& name : names) {
