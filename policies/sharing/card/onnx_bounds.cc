@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "policies/sharing/card/onnx_later.h"
+#include "policies/sharing/card/onnx_overflow.h"
 
 namespace tierpilot::sharing {
 namespace {
@@ -69,7 +70,9 @@ const onnx::OpSchema* BoundedSchemas::GetSchema(const std::string& key, int most
   if (schema->has_type_and_shape_inference_function()) bound_shapes(*schema, *bounded);
   if (schema->has_data_propagation_function())
     bounded->PartialDataPropagationFunction(
-        [whole = schema->GetDataPropagationFunction()](onnx::DataPropagationContext& context) {
+        [kind = schema->Name(),
+         whole = schema->GetDataPropagationFunction()](onnx::DataPropagationContext& context) {
+          if (may_overflow(kind, context)) return;
           BoundedData data(context);
           whole(data);
         });
@@ -81,10 +84,11 @@ void BoundedSchemas::bound_shapes(const onnx::OpSchema& schema, onnx::OpSchema& 
   for (const auto& [name, attribute] : schema.attributes())
     bodies += attribute.type == onnx::AttributeProto::GRAPH;
   bounded.TypeAndShapeInferenceFunction(
-      [this, bodies,
+      [this, bodies, kind = schema.Name(),
        whole = schema.GetTypeAndShapeInferenceFunction()](onnx::InferenceContext& context) {
         for (size_t i = 0; i < context.getNumInputs(); ++i)
           if (is_too_large(context.getInputType(i))) return;
+        if (may_overflow(kind, context)) return;
         if (bodies > 0 && copied_ + bodies * names_ > kMostCopied) return;
         copied_ += bodies * names_;
         whole(context);

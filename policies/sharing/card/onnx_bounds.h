@@ -8,9 +8,9 @@
 
 namespace tierpilot::sharing {
 
-// ONNX's operators. Inference stays away from values of too many dimensions and from too long lists
-// of sizes, which a file of a few hundred bytes could double at each operator; and from bodies once
-// the names that it copies for each are too many.
+// ONNX's operators. Inference stays away from values of too many dimensions, from sizes that
+// may overflow and from too long lists of sizes, which a file of a few hundred bytes could double
+// at each operator; and from bodies once the names that it copies for each are too many.
 class BoundedSchemas final : public onnx::ISchemaRegistry {
  public:
   explicit BoundedSchemas(const onnx::GraphProto& graph);

@@ -1,7 +1,9 @@
 // Cards of ONNX files that were made to do harm.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "base/random.h"
 #include "policies/sharing/card/card_reader.h"
@@ -175,6 +177,93 @@ TEST(HostileOnnx, SizesThatDoubleAreNotKept) {
   const auto card = describe(model);
   ASSERT_FALSE(card);
   EXPECT_NE(card.error().message.find("'v"), std::string::npos) << card.error().message;
+}
+
+template <class Number>
+void add_values(onnx::GraphProto& graph, const std::string& name, const std::vector<Number>& values,
+                bool is_scalar = false) {
+  auto& tensor = *graph.add_initializer();
+  tensor.set_name(name);
+  if (!is_scalar) tensor.add_dims(static_cast<int64_t>(values.size()));
+  constexpr bool kWhole = std::is_same_v<Number, int64_t>;
+  tensor.set_data_type(kWhole ? onnx::TensorProto::INT64 : onnx::TensorProto::FLOAT);
+  for (const auto value : values)
+    if constexpr (kWhole)
+      tensor.add_int64_data(value);
+    else
+      tensor.add_float_data(value);
+}
+
+void set_ints(onnx::NodeProto& node, const std::string& name, const std::vector<int64_t>& values) {
+  auto& added = *node.add_attribute();
+  added.set_name(name);
+  added.set_type(onnx::AttributeProto::INTS);
+  for (const auto value : values) added.add_ints(value);
+}
+
+void expect_unknown(const onnx::ModelProto& model, const std::string& what) {
+  const auto card = describe(model);
+  ASSERT_TRUE(card) << what << card.error().message;
+  EXPECT_GT(card->unknown_shapes, 0U) << what;
+  EXPECT_TRUE(card->uncertain()) << what;
+}
+
+// ONNX's inference computes them in 64 bits, and what is over would be a small size, or none.
+TEST(HostileOnnx, SizesThatOverflowAreUnknown) {
+  constexpr int64_t kHuge = int64_t{1} << 62;
+  const std::vector<std::pair<std::string, std::vector<int64_t>>> lists{
+      {"Tile", {1, kHuge}},
+      {"Tile", {1, kHuge + 1}},
+      {"Pad", {0, INT64_MAX, 0, INT64_MAX}},
+      {"Reshape", {int64_t{1} << 33, int64_t{1} << 32, -1}},
+      {"Reshape", {(int64_t{1} << 62) + 1, 4, -1}}};
+  for (const auto& [type, values] : lists) {
+    auto model = empty_model({{"x", {1, 4}}});
+    add_values(*model.mutable_graph(), "values", values);
+    add_node(*model.mutable_graph(), type, {"x", "values"}, "z");
+    expect_unknown(model, type);
+  }
+  auto resize = empty_model({{"x", {1, 1, 4, 4}}});
+  add_values(*resize.mutable_graph(), "scales", std::vector<float>{1, 1, 1e30F, 1e30F});
+  add_node(*resize.mutable_graph(), "Resize", {"x", "", "scales"}, "z");
+  expect_unknown(resize, "Resize");
+  auto range = empty_model({{"x", {1}}});
+  add_values<float>(*range.mutable_graph(), "start", {0}, true);
+  add_values<float>(*range.mutable_graph(), "limit", {1e30F}, true);
+  add_values<float>(*range.mutable_graph(), "delta", {1e-6F}, true);
+  add_node(*range.mutable_graph(), "Range", {"start", "limit", "delta"}, "z");
+  expect_unknown(range, "Range");
+}
+
+TEST(HostileOnnx, SizesThatOverflowByAttributesAreUnknown) {
+  constexpr int64_t kHuge = int64_t{1} << 62;
+  for (const char* name : {"strides", "dilations"}) {
+    auto model = empty_model({{"x", {1, 1, 5, 5}}});
+    add_parameter(*model.mutable_graph(), "w", {1, 1, 5, 5});
+    auto& graph = *model.mutable_graph();
+    set_ints(add_node(graph, "ConvTranspose", {"x", "w"}, "z"), name, {kHuge, kHuge});
+    expect_unknown(model, name);
+  }
+}
+
+TEST(HostileOnnx, SizesOfSizesThatOverflowAreUnknown) {
+  auto model = empty_model({{"x", {4}}});
+  auto& graph = *model.mutable_graph();
+  add_values<int64_t>(graph, "many", {int64_t{1} << 62});
+  add_node(graph, "Shape", {"x"}, "size");
+  add_node(graph, "Mul", {"size", "many"}, "product");
+  add_node(graph, "ConstantOfShape", {"product"}, "z");
+  expect_unknown(model, "Mul");
+}
+
+TEST(HostileOnnx, LargeSizesThatDoNotOverflowAreKnown) {
+  auto model = empty_model({{"x", {1, 4}}});
+  add_values<int64_t>(*model.mutable_graph(), "values", {1, int64_t{1} << 40});
+  add_node(*model.mutable_graph(), "Tile", {"x", "values"}, "z");
+  const auto card = describe(model);
+  ASSERT_TRUE(card) << card.error().message;
+  EXPECT_EQ(card->activation_bytes, 16 * std::ldexp(1, 40));
+  EXPECT_FALSE(card->uncertain());
 }
 
 void expect_survival(const onnx::ModelProto& model, uint64_t seed) {
