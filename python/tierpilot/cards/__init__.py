@@ -13,7 +13,8 @@ from .tracing import Tracer, tensors_in
 
 SCHEMA = 1
 # As those who read cards have them.
-_MOST_COUNTED, _MOST_THREADS, _MOST_BATCH = 1e15, 1e5, 4e9
+_MOST, _MOST_COUNTED, _MOST_THREADS, _MOST_BATCH = 1e18, 1e15, 1e5, 4e9
+_COUNTED = frozenset(["count", "depth", "launches", "opset", "parameter_tensors", "unknown_shapes"])
 
 
 def describe(module, example_inputs, batch=None, iterations=None, job=None):
@@ -45,10 +46,23 @@ def describe(module, example_inputs, batch=None, iterations=None, job=None):
     card["batch"] = _whole("batch", batch, _MOST_BATCH)
     card["input_elements"] = sum(tensor.numel() for tensor in tensors)
     card.update(tracer.figures())
+    _check_limits(card)
     about = _job(iterations, {} if job is None else job)
     if about:
         card["job"] = about
     return card
+
+
+def _check_limits(card):
+    """What is described has to be good for those who read cards."""
+    of_kinds = [(f" of {kind}", use) for kind, use in card["operators"].items()]
+    for whose, figures in [("", card), *of_kinds]:
+        for name, value in figures.items():
+            most = _MOST_COUNTED if name in _COUNTED else _MOST
+            if isinstance(value, Real) and value > most:
+                raise ValueError(
+                    f"module: no card can be made of it: its '{name}'{whose} would be {value:g}, and {most:g} is the most"
+                )
 
 
 def _arguments(example_inputs):

@@ -320,6 +320,16 @@ class Cards(unittest.TestCase):
         with self.assertRaises(ValueError):
             tierpilot.describe(perceptron(), ())
 
+    def test_figures_that_no_card_may_have_are_refused(self):
+        model = nn.Linear(1_000_000, 100_000, bias=False, device="meta")
+        with self.assertRaisesRegex(ValueError, r"module: .*'flops'.* 2e\+18.* 1e\+18"):
+            tierpilot.describe(model, torch.empty(10_000_000, 1_000_000, device="meta"))
+        largest = tierpilot.describe(model, torch.empty(5_000_000, 1_000_000, device="meta"))
+        self.assertEqual(largest["flops"], 10**18)
+        wide = nn.Linear(1_000_000_000, 1_000_000_000, bias=False, device="meta")
+        with self.assertRaisesRegex(ValueError, r"module: .*'parameter_bytes'.* 4e\+18"):
+            tierpilot.describe(wide, torch.empty(1, 1_000_000_000, device="meta"), batch=1)
+
     def test_what_is_no_figure_is_named(self):
         for name in ("iterations", "threads", "samples_per_s", "load_s", "loads_ahead"):
             for wrong in ("ten", None, [1], float("inf"), float("nan")):
