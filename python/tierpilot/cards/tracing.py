@@ -132,9 +132,16 @@ class _Mode(TorchDispatchMode):
         self._tracer = tracer
 
     def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
-        result = operator(*args, **(kwargs or {}))
+        kwargs = kwargs or {}
+        # In inference mode operators come as they are called; otherwise as what they are made of.
+        if torch.is_inference_mode_enabled():
+            with self:
+                result = operator.decompose(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        result = operator(*args, **kwargs)
         outputs = list(tensors_in([result]))
-        self._tracer.dispatched(operator, (*args, *(kwargs or {}).values()), outputs)
+        self._tracer.dispatched(operator, (*args, *kwargs.values()), outputs)
         return result
 
 

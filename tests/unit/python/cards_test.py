@@ -330,6 +330,28 @@ class Cards(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, r"module: .*'parameter_bytes'.* 4e\+18"):
             tierpilot.describe(wide, torch.empty(1, 1_000_000_000, device="meta"), batch=1)
 
+    def test_within_inference_mode_operators_are_the_same(self):
+        class Own(nn.Module):
+            def __init__(self, model):
+                super().__init__()
+                self.model = model
+
+            def forward(self, x):
+                with torch.inference_mode():
+                    return self.model(x)
+
+        def model():
+            layers = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(2), nn.Flatten()
+            return nn.Sequential(*layers, nn.LayerNorm(16), nn.Linear(16, 5), nn.Softmax(-1))
+
+        expected = tierpilot.describe(model(), torch.randn(2, 3, 8, 8))
+        self.assertEqual(expected["unknown_operators"], {})
+        self.assertEqual(tierpilot.describe(Own(model()), torch.randn(2, 3, 8, 8)), expected)
+        outer = model()
+        with torch.inference_mode():
+            self.assertEqual(tierpilot.describe(outer, torch.randn(2, 3, 8, 8)), expected)
+            self.assertEqual(tierpilot.describe(model(), torch.randn(2, 3, 8, 8)), expected)
+
     def test_what_is_no_figure_is_named(self):
         for name in ("iterations", "threads", "samples_per_s", "load_s", "loads_ahead"):
             for wrong in ("ten", None, [1], float("inf"), float("nan")):
