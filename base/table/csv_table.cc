@@ -75,7 +75,7 @@ struct CsvTable::State {
               (*line)->size() ||
           csv_parse(&parser, "\n", 1, take_cell, take_row, this) != 1)
         return fail(ErrorCode::kInvalid,
-                    fmt::format("trace {}:{}: {}; is a quote in the row never closed?",
+                    fmt::format("{} {}:{}: {}; is a quote in the row never closed?", lines.what(),
                                 lines.path(), building.line, csv_strerror(csv_error(&parser))));
     }
     return true;
@@ -97,16 +97,16 @@ CsvTable::CsvTable(std::unique_ptr<State> state) : state_(std::move(state)) {}
 CsvTable::CsvTable(CsvTable&&) noexcept = default;
 CsvTable::~CsvTable() = default;
 
-Result<CsvTable> CsvTable::open(const std::filesystem::path& path) {
-  auto lines = LineReader::open(path);
+Result<CsvTable> CsvTable::open(const std::filesystem::path& path, std::string what) {
+  auto lines = LineReader::open(path, std::move(what));
   if (!lines) return tl::unexpected(lines.error());
   auto state = std::make_unique<State>(std::move(*lines));
   auto more = state->next();
   if (!more) return tl::unexpected(more.error());
   if (!*more)
     return fail(ErrorCode::kInvalid,
-                fmt::format("trace {}: it is empty; a line with the columns' names is needed",
-                            path.string()));
+                fmt::format("{} {}: it is empty; a line with the columns' names is needed",
+                            state->lines.what(), path.string()));
   state->header = std::move(state->row);
   return CsvTable(std::move(state));
 }
@@ -124,7 +124,7 @@ Result<size_t> CsvTable::require(std::initializer_list<std::string_view> names) 
   for (size_t i = 0; i < std::min<size_t>(state_->header.cells(), 20); ++i)
     there += (i ? ", " : "") + shown(state_->header.cell(i));
   return fail(ErrorCode::kInvalid,
-              fmt::format("trace {}:{}: no column is called '{}'; there are {}",
+              fmt::format("{} {}:{}: no column is called '{}'; there are {}", state_->lines.what(),
                           state_->lines.path(), state_->header.line, *names.begin(), there));
 }
 

@@ -16,7 +16,8 @@ namespace tierpilot {
 class CsvTable {
  public:
   // Reads the header. The separator is the one of comma, semicolon and tab that it has most of.
-  static Result<CsvTable> open(const std::filesystem::path& path);
+  // `what` it is begins the messages.
+  static Result<CsvTable> open(const std::filesystem::path& path, std::string what = "table");
   CsvTable(CsvTable&&) noexcept;
   ~CsvTable();
 

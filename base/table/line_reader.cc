@@ -15,18 +15,18 @@ constexpr std::string_view kGzipMagic = "\x1F\x8B";
 
 }  // namespace
 
-Result<LineReader> LineReader::open(const std::filesystem::path& path) {
-  auto fd = open_to_read(path.string(), "trace " + path.string());
+Result<LineReader> LineReader::open(const std::filesystem::path& path, std::string what) {
+  auto fd = open_to_read(path.string(), what + " " + path.string());
   if (!fd) return tl::unexpected(fd.error());
   std::FILE* file = fdopen(fd->get(), "r");
-  if (!file) return fail_errno(errno, "trace " + path.string());
+  if (!file) return fail_errno(errno, what + " " + path.string());
   (void)fd->release();
-  LineReader reader(path.string(), file);
+  LineReader reader(path.string(), std::move(what), file);
   if (auto filled = reader.fill(); !filled) return tl::unexpected(filled.error());
   if (reader.buffer_.starts_with(kGzipMagic))
-    return fail(
-        ErrorCode::kInvalid,
-        fmt::format("trace {}: it is compressed; unpack it with gunzip first", path.string()));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{} {}: it is compressed; unpack it with gunzip first", reader.what_,
+                            path.string()));
   if (reader.buffer_.starts_with(kByteOrderMark)) reader.begin_ = kByteOrderMark.size();
   return reader;
 }
@@ -39,7 +39,7 @@ Status LineReader::fill() {
   const size_t got = std::fread(buffer_.data() + held, 1, kReadBytes, file_.get());
   const int err = errno;
   buffer_.resize(held + got);
-  if (std::ferror(file_.get())) return fail_errno(err, "trace " + path_);
+  if (std::ferror(file_.get())) return fail_errno(err, what_ + " " + path_);
   at_end_ = got < kReadBytes;
   return {};
 }
@@ -50,8 +50,8 @@ Result<std::optional<std::string_view>> LineReader::next() {
     const size_t searched = buffer_.size() - begin_;
     if (searched > kMaxLineBytes)
       return fail(ErrorCode::kInvalid,
-                  fmt::format("trace {}:{}: the line is longer than {} bytes; is it a text file?",
-                              path_, number_ + 1, kMaxLineBytes));
+                  fmt::format("{} {}:{}: the line is longer than {} bytes; is it a text file?",
+                              what_, path_, number_ + 1, kMaxLineBytes));
     if (auto filled = fill(); !filled) return tl::unexpected(filled.error());
     end = buffer_.find('\n', searched);
   }

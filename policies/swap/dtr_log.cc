@@ -68,7 +68,7 @@ class DtrReader {
 
   Result<Graph> read() {
     const auto starts = skip_to_start();
-    if (!starts) return at_place(starts.error());
+    if (!starts) return tl::unexpected(starts.error());
     if (!*starts)
       return wrong(
           fmt::format("{}: has no line {{\"INSTRUCTION\":\"ANNOTATE\",\"ANNOTATION\":"
@@ -87,6 +87,7 @@ class DtrReader {
 
  private:
   tl::unexpected<Error> at_place(const Error& error) const {
+    if (unreadable_) return tl::unexpected(error);  // it says where
     return fail(error.code, fmt::format("{}: {}", lines_.place(), error.message));
   }
 
@@ -107,6 +108,7 @@ class DtrReader {
   Result<json> next() {
     for (;;) {
       const auto line = lines_.next();
+      unreadable_ = !line;
       if (!line) return tl::unexpected(line.error());
       if (!*line) return json();
       if ((*line)->find_first_not_of(" \t\r") == std::string::npos) continue;
@@ -194,13 +196,14 @@ class DtrReader {
   }
 
   LineReader lines_;
+  bool unreadable_ = false;  // the line that was asked for last
   GraphBuilder builder_;
 };
 
 }  // namespace
 
 Result<Graph> read_dtr_log(const std::filesystem::path& path) {
-  auto lines = LineReader::open(path);
+  auto lines = LineReader::open(path, "log");
   if (!lines) return tl::unexpected(lines.error());
   return DtrReader(std::move(*lines)).read();
 }

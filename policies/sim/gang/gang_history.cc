@@ -73,7 +73,7 @@ void set_failures(const GangHistory& history, uint64_t seed, GangScene& scene) {
 }  // namespace
 
 Result<std::vector<Job>> read_gang_jobs(const std::filesystem::path& file) {
-  auto lines = LineReader::open(file);
+  auto lines = LineReader::open(file, "history");
   if (!lines) return tl::unexpected(lines.error());
   std::vector<Job> jobs;
   for (bool is_header = true;; is_header = false) {

@@ -58,7 +58,7 @@ Result<uint8_t> model_number(std::string_view name, const CsvTable& row,
   if (known == models.end()) {
     if (models.size() == kMaxModels)
       return fail(ErrorCode::kExhausted,
-                  fmt::format("trace {}: more than {} models of GPU", row.place(), kMaxModels));
+                  fmt::format("node list {}: more than {} models of GPU", row.place(), kMaxModels));
     models.emplace_back(name);
     return static_cast<uint8_t>(models.size() - 1);
   }
@@ -74,7 +74,7 @@ struct NodeColumns {
 Status is_list_of(const CsvTable& table, const char* what, const char* other,
                   std::initializer_list<std::string_view> columns_of_other) {
   if (!table.find(columns_of_other)) return {};
-  return fail(ErrorCode::kInvalid, fmt::format("trace {}: it is a list of {}, where one of {} is "
+  return fail(ErrorCode::kInvalid, fmt::format("{}: it is a list of {}, where one of {} is "
                                                "wanted: were they given in the wrong order?",
                                                table.place(), other, what));
 }
@@ -111,7 +111,7 @@ Result<Node> read_node(const CsvTable& row, const NodeColumns& columns,
 }
 
 Status read_nodes(const std::filesystem::path& path, PodTrace& trace) {
-  auto table = CsvTable::open(path);
+  auto table = CsvTable::open(path, "node list");
   if (!table) return tl::unexpected(table.error());
   const auto columns = node_columns(*table);
   if (!columns) return tl::unexpected(columns.error());
@@ -126,7 +126,7 @@ Status read_nodes(const std::filesystem::path& path, PodTrace& trace) {
     }
     if (trace.nodes.size() == kMaxNodes)
       return fail(ErrorCode::kExhausted,
-                  fmt::format("trace {}: more than {} nodes", table->place(), kMaxNodes));
+                  fmt::format("node list {}: more than {} nodes", table->place(), kMaxNodes));
     units += node->units.size();
     trace.nodes.push_back(std::move(*node));
     return {};
@@ -134,7 +134,7 @@ Status read_nodes(const std::filesystem::path& path, PodTrace& trace) {
   if (!status) return status;
   if (units == 0)
     return fail(ErrorCode::kInvalid,
-                fmt::format("trace {}: it has no GPUs{}", path.string(),
+                fmt::format("node list {}: it has no GPUs{}", path.string(),
                             trace.first_skipped.empty() ? "" : "; " + trace.first_skipped));
   return {};
 }
@@ -217,7 +217,7 @@ Pod read_pod(const CsvTable& row, const PodColumns& columns, const std::vector<s
 Result<PodTrace> read_pods(const std::filesystem::path& pods, const std::filesystem::path& nodes) {
   PodTrace trace;
   if (auto status = read_nodes(nodes, trace); !status) return tl::unexpected(status.error());
-  auto table = CsvTable::open(pods);
+  auto table = CsvTable::open(pods, "pod list");
   if (!table) return tl::unexpected(table.error());
   const auto columns = pod_columns(*table);
   if (!columns) return tl::unexpected(columns.error());
@@ -230,7 +230,7 @@ Result<PodTrace> read_pods(const std::filesystem::path& pods, const std::filesys
     }
     if (trace.pods.size() == kMaxPods)
       return fail(ErrorCode::kExhausted,
-                  fmt::format("trace {}: more than {} pods", table->place(), kMaxPods));
+                  fmt::format("pod list {}: more than {} pods", table->place(), kMaxPods));
     trace.pods.push_back(std::move(pod));
     return {};
   });
@@ -239,7 +239,7 @@ Result<PodTrace> read_pods(const std::filesystem::path& pods, const std::filesys
                                [](const Pod& pod) { return pod.request.units > 0; });
   if (!any)
     return fail(ErrorCode::kInvalid,
-                fmt::format("trace {}: no pod of it asks for a GPU{}", pods.string(),
+                fmt::format("pod list {}: no pod of it asks for a GPU{}", pods.string(),
                             trace.first_skipped.empty() ? "" : "; " + trace.first_skipped));
   return trace;
 }

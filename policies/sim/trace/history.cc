@@ -190,7 +190,7 @@ Status check_header(const json& header, const std::string& place) {
 }  // namespace
 
 Result<Trace> read_history(const std::filesystem::path& path, const TraceOptions& options) {
-  auto lines = LineReader::open(path);
+  auto lines = LineReader::open(path, "trace");
   if (!lines) return tl::unexpected(lines.error());
   TraceOptions own = options;
   own.datasets.reset();  // a history tells which data its tasks used, also that they used none

@@ -58,7 +58,7 @@ Result<OpenbNode> read_node(const CsvTable& row, const NodeColumns& columns) {
 }
 
 Result<std::vector<OpenbNode>> read_nodes(const std::filesystem::path& path) {
-  auto table = CsvTable::open(path);
+  auto table = CsvTable::open(path, "trace");
   if (!table) return tl::unexpected(table.error());
   Needed need(*table);
   const NodeColumns columns{need({"sn", "name"}), need({"cpu_milli"}), need({"memory_mib"}),
@@ -168,7 +168,7 @@ Result<OpenbTrace> read_openb(const std::filesystem::path& pods, const std::file
                               const TraceOptions& options) {
   auto cluster = read_nodes(nodes);
   if (!cluster) return tl::unexpected(cluster.error());
-  auto table = CsvTable::open(pods);
+  auto table = CsvTable::open(pods, "trace");
   if (!table) return tl::unexpected(table.error());
   Needed need(*table);
   const PodColumns columns{

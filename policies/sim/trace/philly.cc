@@ -70,7 +70,7 @@ void add_row(const CsvTable& row, const Columns& columns, const TraceOptions& op
 }  // namespace
 
 Result<Trace> read_philly(const std::filesystem::path& path, const TraceOptions& options) {
-  auto table = CsvTable::open(path);
+  auto table = CsvTable::open(path, "trace");
   if (!table) return tl::unexpected(table.error());
   const auto columns = find_columns(*table);
   if (!columns) return tl::unexpected(columns.error());

@@ -131,7 +131,7 @@ class JobReader {
 }  // namespace
 
 Result<Trace> read_swf(const std::filesystem::path& path, const TraceOptions& options) {
-  auto lines = LineReader::open(path);
+  auto lines = LineReader::open(path, "trace");
   if (!lines) return tl::unexpected(lines.error());
   TraceBuilder builder("swf", path, options);
   JobReader reader(builder);

@@ -103,6 +103,18 @@ TEST(DtrLog, AFileThatIsNotThere) {
 }
 
 // Bytes changed, cut and doubled at random: no crash, and what is still read can be replayed.
+TEST(DtrLog, ALineThatCannotBeReadIsPlacedOnceAndOfALog) {
+  const auto endless = read_dtr_log("/dev/zero");
+  ASSERT_FALSE(endless);
+  EXPECT_TRUE(endless.error().message.starts_with("log /dev/zero:1: the line is longer"))
+      << endless.error().message;
+  const auto later = read_dtr_text(kStart + std::string(3 << 20, 'x'));
+  ASSERT_FALSE(later);
+  EXPECT_TRUE(later.error().message.starts_with("log /")) << later.error().message;
+  EXPECT_NE(later.error().message.find(":2: the line is longer"), std::string::npos)
+      << later.error().message;
+}
+
 TEST(DtrLog, HostileBytes) {
   SeededRandom random(1);
   const std::string good = kExampleLog;

@@ -10,6 +10,7 @@ namespace tierpilot::sim {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 class Csv : public TraceTest {
  protected:
@@ -82,6 +83,17 @@ TEST_F(Csv, WhatIsNoTableIsAnErrorThatSaysSo) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_THAT(CsvTable::open(pipe).error().message, HasSubstr("nobody writes to"));
   EXPECT_THAT(CsvTable::open("/dev/zero").error().message, HasSubstr("longer"));
+}
+
+TEST_F(Csv, ErrorsCallItWhatItIs) {
+  EXPECT_THAT(CsvTable::open("/nowhere/at/all").error().message, StartsWith("table /nowhere"));
+  const auto empty = file("");
+  EXPECT_THAT(CsvTable::open(empty, "pod list").error().message, StartsWith("pod list " + empty));
+  EXPECT_THAT(CsvTable::open("/dev/zero", "trace").error().message,
+              StartsWith("trace /dev/zero:1: the line is longer"));
+  const auto other = file("a,b\n");
+  EXPECT_THAT(CsvTable::open(other)->require({"c"}).error().message,
+              StartsWith("table " + other + ":1: no column"));
 }
 
 TEST_F(Csv, AMissingColumnIsNamedBesideThoseThatAreThere) {
