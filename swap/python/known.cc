@@ -39,7 +39,6 @@ bool intern_names() {
       {&names.data_ptr, "data_ptr"},
       {&names.detach, "detach"},
       {&names.dtype, "dtype"},
-      {&names.finish, "_finish"},
       {&names.get, "_get"},
       {&names.grad_fn, "grad_fn"},
       {&names.is_cpu, "is_cpu"},

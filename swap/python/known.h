@@ -17,9 +17,9 @@ struct Known {
 /// Names of attributes and methods.
 struct Names {
   PyObject *base, *cdata, *version, *acquire, *class_of, *convolved, *data_ptr, *detach, *dtype,
-      *finish, *get, *grad_fn, *is_cpu, *is_leaf, *is_neg, *is_nested, *known, *layer, *layout,
-      *nbytes, *node, *pack, *prefetch, *reap, *release, *requires_grad, *returned, *shape,
-      *storage_offset, *stream, *stride;
+      *get, *grad_fn, *is_cpu, *is_leaf, *is_neg, *is_nested, *known, *layer, *layout, *nbytes,
+      *node, *pack, *prefetch, *reap, *release, *requires_grad, *returned, *shape, *storage_offset,
+      *stream, *stride;
 };
 
 extern Known known;

@@ -15,10 +15,6 @@ struct Tensor {
   [[nodiscard]] PyObject* root() const { return base.is(Py_None) ? itself : base.get(); }
 };
 
-bool is(const Ref& value, PyObject* expected) {
-  return value.is(expected);
-}
-
 /// Its number; -1: it has none, as nothing here has a negative one.
 long long number_in(const Ref& value) {
   return value ? PyLong_AsLongLong(value.get()) : -1;
@@ -28,8 +24,8 @@ long long number_in(const Ref& value) {
 bool is_plain(PyObject* tensor) {
   if (!exactly(tensor, known.tensor) || !attribute(tensor, names.layout).is(known.strided))
     return false;
-  if (!is(attribute(tensor, names.is_nested), Py_False) ||
-      !is(called_method(tensor, names.is_neg), Py_False))
+  if (!attribute(tensor, names.is_nested).is(Py_False) ||
+      !called_method(tensor, names.is_neg).is(Py_False))
     return false;
   const Ref type = attribute(tensor, names.dtype);
   return type && PySet_Contains(known.types, type.get()) == 1;
@@ -84,8 +80,10 @@ bool lies_alike(PyObject* tensor, PyObject* first) {
   return true;
 }
 
-/// One more handle of what was saved before, and is here with the same content.
+/// One more handle of what was saved before, and is here with the same content. What has no
+/// gradient may have been written by way of `x.data`, which nobody counts: that is saved anew.
 Ref another(Owner& owner, Stored& stored, const Tensor& tensor) {
+  if (tensor.maker.is(Py_None)) return {};
   if (!is_none(stored.weak) || is_none(stored.root) || is_none(stored.witness)) return {};
   if (!called(stored.root).is(tensor.root()) || stored.version != tensor.version) return {};
   if (!lies_alike(tensor.itself, stored.witness)) return {};

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 from scene import BIG, Case, LIBRARY, MODULES, Swap, data, net, used
@@ -114,6 +115,23 @@ class Hooks(Case):
             y.mul_(2)
             with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation: it is at version 1"):
                 z.backward()
+
+    def test_what_is_written_uncounted_between_two_saves_is_seen_by_both(self):
+        weights = torch.randn(512, 512, requires_grad=True)
+
+        def work(pause):
+            x = torch.full((512, 512), 0.5)
+            first = (x @ weights).tanh().sum()
+            pause()
+            x.data.mul_(3)  # counted by nobody
+            return first + (x @ weights).tanh().sum()
+
+        expected = torch.autograd.grad(work(lambda: None), weights)[0]
+        swap = Swap(BIG, "swap-all", "memory=256MiB")
+        for _ in range(4):
+            with swap:
+                loss = work(lambda: time.sleep(0.02))  # it has been copied by then
+            self.assertTrue(torch.equal(torch.autograd.grad(loss, weights)[0], expected))
 
     def test_one_that_lies_otherwise_in_the_same_storage_is_given_as_it_lay(self):
         weights = torch.randn(512, 512, requires_grad=True)
