@@ -100,10 +100,10 @@ struct ClusterState {
   bool node_joins = false;          // and has not told all that it has on disk and in memory
   std::multiset<uint64_t> saving;   // tasks with a checkpoint that is on its way to the disk
   // Before a time of a task is taken from the wall clock: if somebody set that, those that were
-  // taken before are moved first. Gives by how much in all; move_times() moves those of some.
-  std::function<int64_t()> heed_clock = [] { return int64_t{0}; };
-  std::function<void(const std::vector<uint64_t>& tasks, int64_t by_ms)> move_times =
-      [](const auto&, int64_t) {};
+  // taken before are moved first.
+  std::function<void()> heed_clock = [] {};
+  // Of tasks that are new in the book.
+  std::function<void(const std::vector<uint64_t>& tasks)> heed_clock_of = [](const auto&) {};
 
   double place_s(const Task& task) const {
     constexpr double kFirst_s = 1e10;  // more than any time

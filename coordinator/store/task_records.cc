@@ -8,8 +8,14 @@ namespace {
 
 constexpr const char* kTaskColumns =
     "id, submission, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, user, "
-    "policy, "
-    "cancel_asked, spec, exit, served, forgiven, rank, restarts, share";
+    "policy, cancel_asked, spec, exit, served, forgiven, rank, restarts, share, boot_id, "
+    "clock_offset_ms";
+
+// Of what goes on from there.
+const std::string& select_tasks() {
+  static const std::string sql = std::string("SELECT ") + kTaskColumns + " FROM tasks ";
+  return sql;
+}
 
 Result<Task> read_task(const Query& row) {
   Task task;
@@ -45,11 +51,17 @@ Result<Task> read_task(const Query& row) {
     task.rank = std::move(*rank);
   }
   task.restarts = static_cast<uint32_t>(row.integer(17));
+  if (!row.is_null(19)) task.times_by = ClockOffset{as_unsigned(row, 19), row.integer(20)};
   if (row.is_null(18)) return task;
   auto share = parse_unit_share(row.text(18));
   if (!share) return tl::unexpected(share.error());
   task.share = *share;
   return task;
+}
+
+void bind_times_by(Query& query, const Task& task) {
+  const auto by = task.times_by.value_or(ClockOffset{});
+  bind_unsigned(query, by.boot_id).bind(by.ms);
 }
 
 Result<uint64_t> read_max(Db& db, const char* sql) {
@@ -67,8 +79,9 @@ Status put_task(Db& db, const Task& task) {
   auto query = db.query(
       "INSERT OR REPLACE INTO tasks(id, submission, state, reason, node, attempt, submitted_ms, "
       "started_ms, finished_ms, user, policy, cancel_asked, spec, exit, served, forgiven, rank, "
-      "restarts, share) "
-      "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,NULLIF(?,''),NULLIF(?,''),?,NULLIF(?,''),?,NULLIF(?,''))");
+      "restarts, share, boot_id, clock_offset_ms) "
+      "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,NULLIF(?,''),NULLIF(?,''),?,NULLIF(?,''),?,NULLIF(?,''),"
+      "NULLIF(?,0),?)");
   if (!query) return tl::unexpected(query.error());
   bind_unsigned(*query, task.id);
   bind_unsigned(*query, task.submission);
@@ -81,6 +94,7 @@ Status put_task(Db& db, const Task& task) {
   query->bind(int64_t{task.forgiven});
   query->bind(task.rank ? rank_text(*task.rank) : std::string()).bind(int64_t{task.restarts});
   query->bind(task.share ? share_text(*task.share) : std::string());
+  bind_times_by(*query, task);
   return query->run();
 }
 
@@ -93,7 +107,8 @@ Status update_task(Db& db, const Task& task) {
       "UPDATE tasks SET state = ?, reason = ?, node = ?, attempt = ?, submitted_ms = ?, "
       "started_ms = ?, "
       "finished_ms = ?, policy = ?, cancel_asked = ?, exit = NULLIF(?,''), served = NULLIF(?,''), "
-      "forgiven = ?, rank = NULLIF(?,''), restarts = ?, share = NULLIF(?,'') WHERE id = ?");
+      "forgiven = ?, rank = NULLIF(?,''), restarts = ?, share = NULLIF(?,''), "
+      "boot_id = NULLIF(?,0), clock_offset_ms = ? WHERE id = ?");
   if (!query) return tl::unexpected(query.error());
   query->bind(static_cast<int64_t>(task.state)).bind_borrowed(task.reason);
   query->bind_borrowed(task.node);
@@ -101,6 +116,7 @@ Status update_task(Db& db, const Task& task) {
   query->bind(task.finished_ms).bind_borrowed(task.policy).bind(int64_t{task.cancel_asked});
   query->bind_borrowed(exit).bind_borrowed(served).bind(int64_t{task.forgiven});
   query->bind_borrowed(rank).bind(int64_t{task.restarts}).bind_borrowed(share);
+  bind_times_by(*query, task);
   return bind_unsigned(*query, task.id).run();
 }
 
@@ -117,11 +133,8 @@ Status put_receipt(Db& db, const RequestKey& request, const SubmitReceipt& recei
 }
 
 Result<std::optional<Task>> task(Db& db, uint64_t id) {
-  auto query = db.query(
-      "SELECT id, submission, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, "
-      "user, "
-      "policy, cancel_asked, spec, exit, served, forgiven, rank, restarts, share FROM tasks WHERE "
-      "id = ?");
+  static const std::string sql = select_tasks() + "WHERE id = ?";
+  auto query = db.query(sql.c_str());
   if (!query) return tl::unexpected(query.error());
   bind_unsigned(*query, id);
   auto rows = read_all<Task>(*query, read_task);
@@ -132,17 +145,16 @@ Result<std::optional<Task>> task(Db& db, uint64_t id) {
 Result<std::vector<Task>> tasks(Db& db, const TaskFilter& filter) {
   // Chosen by what is asked, so that each form can use its index. Most tasks have succeeded: these
   // have none.
-  static const std::string from = std::string("SELECT ") + kTaskColumns + " FROM tasks ";
-  static const std::string head = from + "WHERE ";
+  static const std::string head = select_tasks() + "WHERE ";
   static const std::string by_id = head + "id > ?2 AND ?1 IS NOT NULL ORDER BY id LIMIT ?3";
   static const std::string by_submission =
       head + "submission = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
   static const std::string by_state = "state = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
   static const std::string succeeded = head + by_state;
   static const std::string active =
-      from + "INDEXED BY tasks_active WHERE state < 4 AND " + by_state;
+      select_tasks() + "INDEXED BY tasks_active WHERE state < 4 AND " + by_state;
   static const std::string without_success =
-      from + "INDEXED BY tasks_without_success WHERE state > 4 AND " + by_state;
+      select_tasks() + "INDEXED BY tasks_without_success WHERE state > 4 AND " + by_state;
   static const std::string by_both =
       head + "submission = ?1 AND id > ?2 AND state = ?4 ORDER BY id LIMIT ?3";
   const auto& sql = filter.submission && filter.state        ? by_both
@@ -173,8 +185,7 @@ Result<std::vector<Task>> tasks(Db& db, const TaskFilter& filter) {
 
 Result<HistoryPage> history(Db& db, const HistoryFilter& filter) {
   constexpr int64_t kMaxRows = 5000;
-  static const std::string sql =
-      std::string("SELECT ") + kTaskColumns + " FROM tasks WHERE id > ? ORDER BY id LIMIT ?";
+  static const std::string sql = select_tasks() + "WHERE id > ? ORDER BY id LIMIT ?";
   auto query = db.query(sql.c_str());
   if (!query) return tl::unexpected(query.error());
   bind_unsigned(*query, filter.after);
@@ -198,12 +209,9 @@ Result<HistoryPage> history(Db& db, const HistoryFilter& filter) {
 }
 
 Result<std::vector<Task>> active_tasks(Db& db) {
-  auto query = db.query(
-      "SELECT id, submission, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, "
-      "user, "
-      "policy, cancel_asked, spec, exit, served, forgiven, rank, restarts, share FROM tasks "
-      "INDEXED BY tasks_active "
-      "WHERE state < 4 ORDER BY id");
+  static const std::string sql =
+      select_tasks() + "INDEXED BY tasks_active WHERE state < 4 ORDER BY id";
+  auto query = db.query(sql.c_str());
   if (!query) return tl::unexpected(query.error());
   return read_all<Task>(*query, read_task);
 }

@@ -70,6 +70,7 @@ void Coordinator::start() {
     return start_later(kSecond / 2);
   }
   began_ns_ = clock_.boot_ns();
+  if (clock_set_ == ClockSet::kBootedSince) clock_set_ = ClockSet::kWritten;
   look_at_all();
   tick();
 }
@@ -83,9 +84,6 @@ void Coordinator::start_later(int64_t down_ns) {
 }
 
 void Coordinator::drop_everything(bool told) {
-  // Whoever set its clock while it stood still has not been noticed.
-  if (life_->stopped_until_ns > at_.loop.now_ns())
-    at_.judge.promises().clock_is_unsure(at_.loop.now_ns());
   life_->alive = false;
   for (const auto& connection : std::exchange(connections_, {}))
     if (const auto open = connection.lock()) {
@@ -102,7 +100,14 @@ void Coordinator::kill(Disk::End how, int64_t down_ns) {
   at_.disk.stop();
   drop_everything(how == Disk::End::kKilled);
   at_.disk.revive(how);
-  if (how == Disk::End::kPowerCut) clock_.reboot();
+  // Nothing tells that it was set.
+  if (clock_set_ != ClockSet::kWritten && (how == Disk::End::kPowerCut || !boot_written_))
+    at_.judge.promises().clock_is_unsure(at_.loop.now_ns());
+  if (how == Disk::End::kPowerCut) {
+    clock_.reboot();
+    boot_written_ = false;
+    clock_set_ = ClockSet::kBootedSince;
+  }
   start_later(down_ns);
 }
 
@@ -116,7 +121,16 @@ void Coordinator::stop(int64_t down_ns) {
   start_later(down_ns);
 }
 
+void Coordinator::set_clock_by(int64_t ms) {
+  clock_.step_wall(ms);
+  if (clock_set_ == ClockSet::kBootedSince)
+    at_.judge.promises().clock_is_unsure(at_.loop.now_ns());
+  else
+    clock_set_ = ClockSet::kUnnoticed;
+}
+
 void Coordinator::freeze(int64_t ns) {
+  clock_set_ = ClockSet::kUnnoticed;  // that has no boot time for as long
   clock_.stand_still(ns);
   at_.judge.promises().coordinator_stands_still(at_.loop.now_ns(), ns);
   pause(ns);
@@ -147,6 +161,7 @@ void Coordinator::downgrade(int64_t down_ns) {
 
 void Coordinator::tick() {
   core_->tick();
+  if (clock_set_ == ClockSet::kUnnoticed) clock_set_ = ClockSet::kNoticed;
   touched();
   look_at_any();
   at_.loop.after(100 * kMs, life_, [this] { tick(); });
@@ -164,7 +179,10 @@ void Coordinator::commit() {
   const bool more = store_->commit_next();
   // The machine lost its power meanwhile.
   if (at_.disk.dead()) return kill(Disk::End::kPowerCut, random_.between(50 * kMs, 3 * kSecond));
-  if (more) touched();
+  if (more) return touched();
+  if (clock_set_ == ClockSet::kUnnoticed || !store_->trouble().empty()) return;
+  clock_set_ = ClockSet::kWritten;
+  boot_written_ = true;
 }
 
 void Coordinator::register_node(const ConnectionPtr& connection, NodeCalls& node,

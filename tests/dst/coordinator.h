@@ -42,6 +42,7 @@ class Coordinator {
   void kill(Disk::End how, int64_t down_ns);
   void stop(int64_t down_ns);
   void pause(int64_t ns) { life_->stop_until(at_.loop.now_ns() + ns); }
+  void set_clock_by(int64_t ms);
   // Its machine stands still, and the clock with it.
   void freeze(int64_t ns);
   // Ends, and one of an older version is tried before it starts again.
@@ -58,6 +59,8 @@ class Coordinator {
   void look_at_all();
 
  private:
+  enum class ClockSet { kUnnoticed, kNoticed, kWritten, kBootedSince };
+
   void look_at_any();
   void refuse_newer_store();
   void tick();
@@ -75,6 +78,8 @@ class Coordinator {
   std::unique_ptr<Core> core_;
   std::vector<std::weak_ptr<Connection>> connections_;
   int64_t began_ns_ = 0;  // boot time
+  ClockSet clock_set_ = ClockSet::kWritten;
+  bool boot_written_ = true;  // by which the times of tasks with promises are
   bool slow_disk_ = false;
   bool committing_ = false;
 };

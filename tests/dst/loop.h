@@ -53,7 +53,9 @@ class MachineClock final : public Clock {
   MachineClock(const Loop& loop, double rate) : loop_(loop), rate_(rate) {}
   int64_t boot_ns() const override { return local(ran_ns()) - local(booted_ns_) + kSecond; }
   int64_t wall_ms() const override { return kEpochMs + loop_.now_ns() / kMs + stepped_ms_; }
+  uint64_t boot_id() const override { return boots_; }
   void reboot() {
+    ++boots_;
     still_until_ns_ = std::min(still_until_ns_, loop_.now_ns());
     booted_ns_ = ran_ns();
   }
@@ -82,6 +84,7 @@ class MachineClock final : public Clock {
   int64_t local(int64_t ns) const { return static_cast<int64_t>(static_cast<double>(ns) * rate_); }
   const Loop& loop_;
   double rate_;
+  uint64_t boots_ = 1;
   int64_t booted_ns_ = 0;
   int64_t stepped_ms_ = 0;
   int64_t still_from_ns_ = 0;  // the last time

@@ -159,6 +159,20 @@ void draw_disk_errors(uint64_t seed, Plan& plan) {
   }
 }
 
+// By who mends the coordinator's machine, while that is down.
+void draw_clock_steps(uint64_t seed, Plan& plan) {
+  Random random(seed, "clock");
+  if (!random.chance(0.2)) return;
+  const int64_t at_ns = random.between(3 * kSecond, kBusyNs),
+                lasts_ns = random.between(100 * kMs, 2 * kSecond);
+  plan.push_back({.kind = random.chance(0.7) ? Kind::kKillCoordinator : Kind::kCutCoordinator,
+                  .at_ns = at_ns,
+                  .lasts_ns = lasts_ns});
+  plan.push_back({.kind = Kind::kStepWall,
+                  .at_ns = at_ns + random.between(0, lasts_ns),
+                  .number = random.next()});
+}
+
 // What was written amid errors, a reboot tells.
 void draw_node_disk_errors(uint64_t seed, Plan& plan) {
   Random random(seed, "node errors");
@@ -300,6 +314,7 @@ Plan make_plan(uint64_t seed, const Kinds& included) {
     draw_apart(seed, "removals of checkpoints", Kind::kRemoveCheckpoints, 3, plan);
   if (included.contains("resets")) draw_apart(seed, "resets", Kind::kReset, 8, plan);
   if (included.contains("errors")) draw_disk_errors(seed, plan);
+  if (included.contains("shares")) draw_clock_steps(seed, plan);
   if (included.contains("node-errors")) draw_node_disk_errors(seed, plan);
   if (included.contains("node-room")) draw_full_node_disks(seed, plan);
   if (shares_gpus(seed, included)) draw_gpu_faults(seed, plan);

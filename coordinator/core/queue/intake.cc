@@ -80,7 +80,7 @@ void Intake::submit(const RequestKey& request, std::vector<TaskSpec> specs, Answ
   const auto& limits = state_.settings.queue_limits;
   if (auto room = state_.load.room_for(limits, request.user, load_of(specs)); !room)
     return answer(tl::unexpected(room.error()));
-  const int64_t clock_set_by_ms = state_.heed_clock();
+  state_.heed_clock();
   if (auto kept = promises_(specs, coming()); !kept) return answer(tl::unexpected(kept.error()));
   const auto load = load_of(specs);  // as promised
   state_.load.add(request.user, load);
@@ -91,7 +91,7 @@ void Intake::submit(const RequestKey& request, std::vector<TaskSpec> specs, Answ
   for (const auto& task : tasks) state_.catalog.add_user(task);
   for (const auto& task : tasks)
     if (!task.spec.node.empty()) state_.coming_to.insert(task.spec.node);
-  auto& pending = pending_[request] = {digest, {}, {}, clock_set_by_ms};
+  auto& pending = pending_[request] = {digest, {}, {}};
   pending.waiting.push_back(std::move(answer));
   for (const auto& task : tasks)
     if (task.spec.is_shared()) pending.shared.push_back(task.spec);
@@ -128,6 +128,7 @@ std::vector<Task> Intake::number(const std::string& user, std::vector<TaskSpec> 
     task.submitted_ms = state_.clock.wall_ms();
     task.user = user;
     task.spec = std::move(specs[i]);
+    if (task.spec.share.promise_ms > 0) task.times_by = offset_of(state_.clock);
     tasks.push_back(std::move(task));
   }
   // Their ids are not told: those that are stand without a gap.
@@ -157,11 +158,10 @@ void Intake::committed(const RequestKey& request, const SubmitReceipt& receipt,
   std::vector<uint64_t> promised;
   for (auto& task : tasks) {
     task.place_s = state_.place_s(task);
-    if (task.spec.share.promise_ms > 0) promised.push_back(task.id);
+    if (task.times_by) promised.push_back(task.id);
   }
   state_.tasks.add(std::move(tasks), parents);
-  const int64_t set_by_ms = state_.heed_clock() - pending.mapped().clock_set_by_ms;
-  if (set_by_ms != 0 && !promised.empty()) state_.move_times(promised, set_by_ms);
+  state_.heed_clock_of(promised);
   for (auto& answer : waiting) answer(receipt);
   accepted_();
 }

@@ -33,7 +33,6 @@ class Intake {
     std::string digest;
     std::vector<Answer> waiting;
     std::vector<TaskSpec> shared;  // that have shares of units
-    int64_t clock_set_by_ms = 0;   // by when it was taken
   };
   std::vector<const TaskSpec*> coming() const;
   std::vector<Task> number(const std::string& user, std::vector<TaskSpec> specs,

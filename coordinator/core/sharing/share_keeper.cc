@@ -41,17 +41,17 @@ ShareKeeper::ShareKeeper(ClusterState& state, Lifecycle& lifecycle, Checkpoints&
       forecasts_(predictor),
       speeds_(predictor ? predictor->float32_ops_per_s() : 0),
       gpu_hosts_(predictor ? predictor->gpu_host_ops_per_s() : 0),
-      clock_steps_(state.clock) {
+      clock_(state, lifecycle) {
   state_.heed_clock = [self = std::weak_ptr(self_)] {
-    const auto alive = self.lock();
-    return alive ? (*alive)->heed_clock() : 0;
+    if (const auto alive = self.lock()) (*alive)->clock_.heed();
   };
-  state_.move_times = [self = std::weak_ptr(self_)](const auto& tasks, int64_t by_ms) {
-    if (const auto alive = self.lock()) (*alive)->move_times(tasks, by_ms);
+  state_.heed_clock_of = [self = std::weak_ptr(self_)](const auto& tasks) {
+    if (const auto alive = self.lock()) (*alive)->clock_.heed(tasks);
   };
 }
 
 void ShareKeeper::begin() {
+  clock_.begin();
   restore_learned();
   for (const auto& [id, task] : state_.tasks.all()) {
     const bool has = task.state == TaskState::kAssigned || task.state == TaskState::kRunning;

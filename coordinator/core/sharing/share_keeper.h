@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/core/clock_steps.h"
 #include "coordinator/core/cluster_state.h"
 #include "coordinator/core/gangs/checkpoints.h"
 #include "coordinator/core/outcomes/lifecycle.h"
+#include "coordinator/core/sharing/promise_clock.h"
 #include "coordinator/core/sharing/share_forecasts.h"
 #include "coordinator/core/sharing/share_record.h"
 #include "coordinator/core/sharing/slow_downs.h"
@@ -146,9 +146,6 @@ class ShareKeeper {
                        sharing::Promises& promises);
   void foretell_restored();
   void review_trials(sharing::LiveUnit unit);
-  // If the clock was set: what was promised is due as long from now as before. By how much in all.
-  int64_t heed_clock();
-  void move_times(const std::vector<uint64_t>& tasks, int64_t by_ms);
   // Who still waits when its time is over has none.
   void end_trials_of_waiting();
   void end_trials(const std::vector<uint64_t>& tasks, TrialEnd end);
@@ -219,8 +216,7 @@ class ShareKeeper {
   std::map<uint64_t, Holder> holders_;
   std::map<UnitId, std::set<uint64_t>> on_unit_;  // of these those that know theirs
   std::map<UnitId, uint64_t> kept_for_;           // units on which jobs end for a task that waits
-  ClockSteps clock_steps_;
-  int64_t clock_set_by_ms_ = 0;
+  PromiseClock clock_;
   int64_t next_look_ns_ = 0;
   int64_t queue_rests_until_ns_ = 0;
   uint64_t go_on_with_ = 0;  // the best-effort task that the last look at the queue came to; 0: all

@@ -164,29 +164,6 @@ Status ShareKeeper::check_promise(TaskSpec& spec, const std::string& who, sharin
   return {};
 }
 
-int64_t ShareKeeper::heed_clock() {
-  const int64_t step_ms = clock_steps_.taken_ms();
-  if (step_ms == 0) return clock_set_by_ms_;
-  clock_set_by_ms_ += step_ms;
-  std::vector<uint64_t> promised;
-  for (const auto& [id, task] : state_.tasks.all())
-    if (task.spec.share.promise_ms > 0 && !is_ended(task.state)) promised.push_back(id);
-  if (!promised.empty()) move_times(promised, step_ms);
-  return clock_set_by_ms_;
-}
-
-void ShareKeeper::move_times(const std::vector<uint64_t>& tasks, int64_t by_ms) {
-  spdlog::warn("the clock was set by {} s: promises of {} tasks are due as long from now as before",
-               by_ms / 1000, tasks.size());
-  for (const uint64_t id : tasks) {
-    auto& task = *state_.tasks.find(id);
-    task.submitted_ms += by_ms;
-    if (task.started_ms > 0) task.started_ms += by_ms;
-    lifecycle_.writes().note(id);
-  }
-  lifecycle_.writes().write_noted();
-}
-
 void ShareKeeper::review_trials(sharing::LiveUnit unit) {
   for (auto& each : unit.jobs) {
     auto& task = *state_.tasks.find(each.id);

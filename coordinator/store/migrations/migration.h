@@ -36,5 +36,6 @@ Status add_pair_effects(Db& db);
 Status name_unit_faults(Db& db);
 Status key_receipts_by_user(Db& db);
 Status add_safe_checkpoints(Db& db);
+Status add_clock_offsets(Db& db);
 
 }  // namespace tierpilot::records

@@ -363,5 +363,43 @@ TEST_F(SharePromisesTest, ASetClockIsNotForgottenForAFullDisk) {
   EXPECT_NEAR(*keeper_->share_of(id)->promise_left_s, *left_s - 1, 0.01);
 }
 
+TEST_F(SharePromisesTest, AClockThatWasSetIsNoticedAfterAKillBeforeItsDiskHadThat) {
+  for (const bool written : {true, false}) {
+    const auto id = accept(promised("p" + std::to_string(written), 400, 60, 200));
+    pump();
+    pass(10);
+    const auto left_s = keeper_->share_of(id)->promise_left_s;
+    if (!written) set_disk_full(true);
+    clock_.step_wall_ms(-3'600'000);
+    pass(1);
+    if (!written) set_disk_full(false);
+    restart_coordinator();
+    EXPECT_NEAR(*keeper_->share_of(id)->promise_left_s, *left_s - 1, 0.01);
+    join_sharing("n1", 1, {{id, 1}});
+    ASSERT_TRUE(exit("n1", {id, 1}, success()));
+  }
+}
+
+TEST_F(SharePromisesTest, AClockThatWasSetWhileTheCoordinatorWasDownIsNoticedButForAReboot) {
+  for (const bool rebooted : {false, true}) {
+    const auto id = accept(promised("p" + std::to_string(rebooted), 400, 60, 200));
+    pump();
+    pass(10);
+    const auto left_s = keeper_->share_of(id)->promise_left_s;
+    for (int i = 0; i < 2; ++i) {
+      if (rebooted) clock_.reboot();
+      clock_.step_wall_ms(rebooted ? 20'000 : 7'200'000);
+      restart_coordinator();
+    }
+    EXPECT_NEAR(*keeper_->share_of(id)->promise_left_s, *left_s - (rebooted ? 40 : 0), 0.01)
+        << "after a reboot it is taken for right";
+    clock_.step_wall_ms(7'200'000);
+    restart_coordinator();
+    EXPECT_NEAR(*keeper_->share_of(id)->promise_left_s, *left_s - (rebooted ? 40 : 0), 0.01);
+    join_sharing("n1", 1, {{id, 1}});
+    ASSERT_TRUE(exit("n1", {id, 1}, success()));
+  }
+}
+
 }  // namespace
 }  // namespace tierpilot::testing

@@ -216,32 +216,5 @@ TEST_F(NodeAdminTest, ANodeThatWasRemovedDoesNotComeBackWithALateWrite) {
   EXPECT_THAT(state_->registry.slots().names(), ::testing::IsEmpty());
 }
 
-TEST_F(NodeAdminTest, StoresOfFormat4AreConverted) {
-  const auto id = submit({spec()})->first_task;
-  store_->write(
-      [](Db& db) {
-        return db.execute(
-            "ALTER TABLE tasks DROP COLUMN forgiven; ALTER TABLE tasks DROP COLUMN rank; "
-            "ALTER TABLE tasks DROP COLUMN restarts; ALTER TABLE tasks DROP COLUMN share; "
-            "ALTER TABLE datasets DROP COLUMN digest; "
-            "ALTER TABLE datasets DROP COLUMN replicas; DROP TABLE units; DROP TABLE unit_drains; "
-            "DROP TABLE unit_failures; DROP TABLE node_orders; DROP TABLE node_events; "
-            "DROP TABLE job_progress; DROP TABLE past_runs; DROP TABLE pair_effects; "
-            "DROP TABLE safe_checkpoints; "
-            "ALTER TABLE tasks RENAME COLUMN submission TO job; "
-            "ALTER TABLE receipts RENAME COLUMN submission TO job; "
-            "UPDATE settings SET value = 4 WHERE key = 'format'");
-      },
-      nullptr);
-  flush();
-  restart_all();
-  restart_all();  // what was converted is not converted again
-  ASSERT_TRUE(stored(id));
-  EXPECT_EQ(stored(id)->forgiven, 0u);
-  join("a");
-  EXPECT_TRUE(order("a", Kind::kCordoned));
-  EXPECT_THAT(*records::node_events(store_->reader(), "a", 5), SizeIs(1));
-}
-
 }  // namespace
 }  // namespace tierpilot::testing
