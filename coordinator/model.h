@@ -121,6 +121,8 @@ struct Task {
   // What the current attempt is counted with at its node; not stored either.
   double counted_operations = 0;
   uint64_t counted_fetch_bytes = 0;
+  // It runs after these, whose ends were not on disk when it came into the book; not stored.
+  std::vector<uint64_t> parents;
   // In the queue, see policies/scheduling/service_order.h; not stored, as what it is reckoned with
   // is not. Once the task is in a TaskBook, only that changes it.
   double place_s = 0;

@@ -1,5 +1,7 @@
 #include "coordinator/core/cluster_state.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <string_view>
@@ -83,6 +85,9 @@ std::string ClusterState::blocked_by(const Task& task) const {
     return "waiting for an earlier attempt of it to end on node '" + *node + "'";
   if (task.attempt > 0)
     if (auto awaited = awaited_checkpoint(*this, task.id); !awaited.empty()) return awaited;
+  for (const uint64_t parent : task.parents)
+    if (refused_ends.contains(parent))
+      return fmt::format("waiting until the end of task {} is written down", parent);
   return catalog.blocked_by(task);
 }
 

@@ -98,6 +98,7 @@ struct ClusterState {
   int64_t old_leases_end_ns = 0;    // boot time; 0: those of before last no longer than today's
   int64_t joined_by_ns = 0;         // boot time; who was there before a restart has joined by then
   bool node_joins = false;          // and has not told all that it has on disk and in memory
+  std::set<uint64_t> refused_ends;  // tasks whose end the disk did not take; it is tried again
   std::multiset<uint64_t> saving;   // tasks with a checkpoint that is on its way to the disk
   // Before a time of a task is taken from the wall clock: if somebody set that, those that were
   // taken before are moved first.

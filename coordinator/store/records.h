@@ -39,6 +39,9 @@ Status remove_dataset(Db& db, const std::string& name);
 // For who builds on these versions, by dataset. kConflict: one is not written down, as the write of
 // what made it failed.
 Status need_versions(Db& db, const std::map<std::string, uint64_t>& versions);
+// For who runs after these tasks. kConflict: the end of one is not written down, as its write
+// failed.
+Status need_ends(Db& db, const std::vector<uint64_t>& tasks);
 Status put_receipt(Db& db, const RequestKey& request, const SubmitReceipt& receipt);
 Status put_setting(Db& db, const std::string& key, int64_t value);
 

@@ -1,5 +1,7 @@
 #include "coordinator/store/records.h"
 
+#include <fmt/format.h>
+
 #include "coordinator/model_json.h"
 #include "coordinator/store/rows.h"
 
@@ -118,6 +120,18 @@ Status update_task(Db& db, const Task& task) {
   query->bind_borrowed(rank).bind(int64_t{task.restarts}).bind_borrowed(share);
   bind_times_by(*query, task);
   return bind_unsigned(*query, task.id).run();
+}
+
+Status need_ends(Db& db, const std::vector<uint64_t>& tasks) {
+  for (const uint64_t id : tasks) {
+    auto query = db.query("SELECT 1 FROM tasks WHERE id = ? AND state < 4");
+    if (!query) return tl::unexpected(query.error());
+    auto goes_on = bind_unsigned(*query, id).step();
+    if (!goes_on) return tl::unexpected(goes_on.error());
+    if (*goes_on)
+      return fail(ErrorCode::kConflict, fmt::format("the end of task {} is not written down", id));
+  }
+  return {};
 }
 
 Status put_receipt(Db& db, const RequestKey& request, const SubmitReceipt& receipt) {

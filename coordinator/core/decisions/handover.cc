@@ -34,6 +34,7 @@ void hand_over_once_written(ClusterState& state, Lifecycle& lifecycle,
       [decided](Db& db) -> Status {
         const auto& used = decided->first.data_versions;
         if (auto there = records::need_versions(db, used); !there) return there;
+        if (auto ended = records::need_ends(db, decided->first.parents); !ended) return ended;
         if (auto put = records::update_task(db, decided->first); !put) return put;
         return records::put_decision(db, decided->second);
       },

@@ -119,8 +119,9 @@ void GangLife::place(Task& gang, const GangPlan& plan) {
     used[use.dataset] = state_.catalog.find(use.dataset)->dataset.version;
   state_.store.write(
       [changed = std::make_shared<const std::vector<Task>>(std::move(changed)), record,
-       used = std::move(used)](Db& db) -> Status {
+       used = std::move(used), parents = gang.parents](Db& db) -> Status {
         if (auto there = records::need_versions(db, used); !there) return there;
+        if (auto ended = records::need_ends(db, parents); !ended) return ended;
         for (const auto& task : *changed)
           if (auto put = records::update_task(db, task); !put) return put;
         return records::put_decision(db, record);

@@ -65,7 +65,10 @@ void TaskWrites::write(std::vector<uint64_t> changed, std::vector<Dataset> datas
         else
           publication_.not_durable(*published);
         for (const auto& task : *copies)
-          if (status) written(task);
+          if (status)
+            written(task);
+          else if (is_ended(task.state))
+            state_.refused_ends.insert(task.id);
         for (const uint64_t id : noted)
           if (!status) note_again(id);
         if (durable) durable(std::move(status));
@@ -121,6 +124,7 @@ void TaskWrites::written(const Task& task) {
   // The task may have been placed anew meanwhile: that attempt goes on.
   for (const auto& [node, attempt] : *held) release(node, attempt);
   if (!is_ended(task.state)) return;
+  state_.refused_ends.erase(task.id);
   state_.scores.ended(task);
   state_.catalog.remove_user(task);
   state_.load.remove(task.user, {1, task_bytes(task.spec)});

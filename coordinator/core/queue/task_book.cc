@@ -23,6 +23,7 @@ void TaskBook::add(std::vector<Task> tasks, const std::vector<std::vector<uint64
       children_[parent].push_back(id);
       missing_[id].insert(parent);
     }
+    tasks[i].parents = depends_on[i];
     if (tasks[i].state == TaskState::kQueued) put_in_queue(tasks[i]);
     if (const Task* before = find(id)) running_ -= counts_as_running(*before);
     running_ += counts_as_running(tasks[i]);

@@ -7,6 +7,7 @@
 namespace tierpilot::testing {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -43,6 +44,51 @@ TEST_F(FullDisk, AFailureThatIsAcknowledgedHoldsForWhatComesAfterTheTask) {
   place();
   EXPECT_THAT(node->started, IsEmpty());
   EXPECT_EQ(stored(id + 1)->state, TaskState::kFailed);
+}
+
+TEST_F(FullDisk, NobodyIsPlacedBehindAnEndThatCouldNotBeWritten) {
+  const auto node = join("n");
+  auto wide = gang(2);
+  wide.after = {"a"};
+  const auto id = submit({spec("a"), spec("b", {"a"}), wide})->first_task;
+  place();
+  set_disk_full(true);
+  EXPECT_FALSE(exit("n", {id, 1}, success()));
+  set_disk_full(false);
+  place();
+  EXPECT_THAT(node->started, SizeIs(1));
+  for (const uint64_t behind : {id + 1, id + 2})
+    EXPECT_THAT(state_->blocked_by(*state_->tasks.find(behind)), HasSubstr("is written down"));
+  lifecycle_->writes().retry();
+  flush();
+  for (const uint64_t behind : {id + 1, id + 2})
+    EXPECT_EQ(state_->blocked_by(*state_->tasks.find(behind)), "");
+  place();
+  EXPECT_THAT(node->started, SizeIs(2));
+  EXPECT_TRUE(exit("n", {id + 1, 1}, success()));
+  place();
+  EXPECT_THAT(node->started, SizeIs(4)) << "and there is room for both ranks";
+}
+
+// Whose end failed when it was on its way to the disk itself.
+TEST_F(FullDisk, APlacementIsNotWrittenBehindAnEndThatIsNot) {
+  join("n");
+  const auto id = submit({spec("a"), spec("b", {"a"})})->first_task;
+  EXPECT_EQ(state_->tasks.find(id + 1)->parents, std::vector<uint64_t>{id});
+  place();
+  std::vector<Status> seen;
+  const auto ask = [&] {
+    store_->write([id](Db& db) { return records::need_ends(db, {id}); },
+                  [&](Status status) { seen.push_back(std::move(status)); });
+    flush();
+  };
+  ask();
+  EXPECT_TRUE(exit("n", {id, 1}, success()));
+  ask();
+  ASSERT_EQ(seen.size(), 2u);
+  ASSERT_FALSE(seen[0]);
+  EXPECT_EQ(seen[0].error().code, ErrorCode::kConflict);
+  EXPECT_TRUE(seen[1]);
 }
 
 TEST_F(FullDisk, RanksEndWithTheirGang) {
