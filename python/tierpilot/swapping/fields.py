@@ -14,8 +14,8 @@ _NAME = "tierpilot_swap_hooks"
 
 def _load():
     """None: Python does it all."""
-    if os.environ.get("TIERPILOT_SWAP_HOOKS") == "python" or sys.version_info < (3, 9):
-        return None
+    if os.environ.get("TIERPILOT_SWAP_HOOKS") == "python" or sys.version_info < (3, 9) or "t" in sys.abiflags:
+        return None  # objects of a Python without its lock ("t") are others
     library = os.environ.get("TIERPILOT_SWAP_LIBRARY")
     for folder in (os.path.dirname(__file__), library and os.path.join(os.path.dirname(library), "python")):
         path = folder and os.path.join(folder, _NAME + ".abi3.so")
