@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "tests/system/cluster.h"
@@ -37,11 +39,13 @@ class ShareTest : public testing::Test {
  protected:
   void start(const std::string& policy) {
     if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
-    cluster_ = std::make_unique<Cluster>(ClusterOptions{
+    ClusterOptions options{
         .nodes = 1,
         .lease_ms = 4000,
         .coordinator_more = fmt::format("[sharing]\npolicy = \"{}\"\nperiod_s = 1\n", policy),
-        .node_more = "[sharing]\ncpus = \"0\"\n"});
+        .node_more = "[sharing]\ncpus = \"0\"\n"};
+    options.prefix = [this](int process) { return process < 0 ? coordinator_prefix_ : Argv{}; };
+    cluster_ = std::make_unique<Cluster>(std::move(options));
     script_ = cluster_->folder() / "job.py";
     std::ofstream(script_) << kSharedJob;
     gate_ = cluster_->folder() / "gate";
@@ -82,6 +86,7 @@ class ShareTest : public testing::Test {
 
   std::unique_ptr<Cluster> cluster_;
   std::filesystem::path script_, gate_;
+  Argv coordinator_prefix_;
 };
 
 TEST_F(ShareTest, PartsOfAUnitAreHeld) {
@@ -155,6 +160,38 @@ TEST_F(ShareTest, APromiseThatWasKeptWhileNobodyListenedIsKept) {
   EXPECT_TRUE(task["unit_share"]["promise"].get<std::string>().starts_with("kept: done after "))
       << task["unit_share"];
   EXPECT_LE(task["started_ms"].get<double>(), task["finished_ms"].get<double>());
+}
+
+TEST_F(ShareTest, AClockThatIsSetWhileTheCoordinatorIsDownChangesNoPromise) {
+  const char* library = std::getenv("TIERPILOT_TEST_WALL_CLOCK");
+  if (!library) GTEST_SKIP() << "the sanitizer has to be the first library";
+  const TempFolder folder("/tmp");
+  const auto ahead = folder.path() / "ahead_s";
+  const auto set_clock = [&](int64_t ahead_s) {
+    std::fstream(ahead, std::ios::binary | std::ios::in | std::ios::out)
+        .write(reinterpret_cast<const char*>(&ahead_s), sizeof ahead_s);
+  };
+  std::ofstream(ahead) << std::string(sizeof(int64_t), '\0');
+  coordinator_prefix_ = {"/usr/bin/env", std::string("LD_PRELOAD=") + library,
+                         "TIERPILOT_TEST_CLOCK=" + ahead.string()};
+  start("share");
+  if (!cluster_) return;
+  for (const int64_t ahead_s : {7200, -3600}) {
+    const auto id = accepted({"--share", "400", "--name", std::to_string(ahead_s), "--estimate",
+                              "3s", "--promise", "100s"});
+    ASSERT_TRUE(eventually([&] { return runs(id); })) << cluster_->logs();
+    cluster_->coordinator().kill_now();
+    set_clock(ahead_s);
+    cluster_->start_coordinator();
+    const auto left_s = shown(id)["unit_share"]["promise_left_s"].get<double>();
+    EXPECT_GT(left_s, 0);
+    EXPECT_LT(left_s, 100);
+    open_gate();
+    const auto promise = ended(id)["unit_share"]["promise"].get<std::string>();
+    EXPECT_TRUE(promise.starts_with("kept: done after ")) << promise;
+    EXPECT_NE(promise.find(" s of 100"), std::string::npos) << promise;
+    std::filesystem::remove(gate_);
+  }
 }
 
 // Its user says a minute, which may be half more: too uncertain for a promise of 70 s. One takes
