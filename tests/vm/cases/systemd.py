@@ -73,6 +73,10 @@ def check_end(out):
         assert shown["ActiveState"] == "inactive" and shown["Result"] == "success", name
     task = out.json("drained.json")["task"]
     assert task["state"] == "succeeded" and task["attempt"] == 1, task
+    shown = fields(out.text("late_driver.show"), "=")
+    assert shown["ActiveState"] == "active" and shown["NRestarts"] == "1", shown
+    assert "status=75" in out.text("journal.txt")
+    assert "GPU-late" not in out.text("no_driver.json")
     assert "sleep 1000" in out.text("running.txt"), out.text("running.txt")
     assert out.text("left.txt") == "", out.text("left.txt")
     assert "left_cgroups.txt" not in out.files, out.text("left_cgroups.txt")

@@ -15,6 +15,7 @@ was_restarted() {
 }
 # Also by another daemon than that of the process $1.
 task_runs() { cat $group/task-3.*/cgroup.procs | grep . && [ "$(main_pid tierpilotd)" != "$1" ]; }
+has_gpu() { tierctl node show -j localhost | grep -q GPU-late; }
 task_4_runs() { tierctl task show -j 4 | grep -q '"state": "running"'; }
 
 for name in tierpilotd tierpilot-coordinator; do
@@ -85,6 +86,22 @@ until_true task_4_runs
 systemctl stop tierpilotd || die "no patient stop"
 put drained.show systemctl show tierpilotd
 put drained.json tierctl task show -j 4
+
+# A driver that answers late: the service begins anew then, with its GPU.
+mkdir /etc/driver
+echo GPU-late >/etc/driver/gpus
+: >/etc/driver/mute
+printf '[Service]\nEnvironment=FAKE_NVML=/etc/driver LD_LIBRARY_PATH=/usr/lib/driver\n' \
+  >/etc/systemd/system/tierpilotd.service.d/driver.conf
+systemctl daemon-reload
+systemctl start tierpilotd || die "no start beside a driver that hangs"
+until_true node_is_up
+put no_driver.json tierctl node show -j localhost
+rm /etc/driver/mute
+until_true has_gpu
+put late_driver.show systemctl show tierpilotd
+systemctl stop tierpilotd || die "no last stop"
+
 systemctl stop tierpilot-coordinator || die "no stop of the coordinator"
 put coordinator_stopped.show systemctl show tierpilot-coordinator
 put journal.txt journalctl -b -o cat -u tierpilotd -u tierpilot-coordinator
