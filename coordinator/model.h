@@ -113,8 +113,9 @@ struct Task {
   std::optional<ServedData> served;
   std::optional<RankOf> rank;
   std::optional<UnitShare> share;
-  std::optional<ClockOffset> times_by;  // of a promise: as the clock stood by which its times are
-  uint32_t restarts = 0;                // of a gang, after failures of its own
+  std::optional<ClockOffset>
+      times_by;           // of one that is due: as the clock stood by which its times are
+  uint32_t restarts = 0;  // of a gang, after failures of its own
   uint32_t faults = 0;  // starts and services of data that nodes failed at, since the last restart
   // What the current attempt was given; not stored: after a restart a change goes unnoticed.
   std::map<std::string, uint64_t> data_versions;

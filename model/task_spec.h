@@ -81,6 +81,8 @@ struct TaskSpec {
   ShareSpec share;
   TrainingGoal training_goal;
 
+  // Something has to be reached by a time after it was submitted.
+  bool is_due() const { return share.promise_ms > 0 || training_goal.deadline_ms > 0; }
   bool is_gang() const { return gang.ranks > 0; }
   bool is_elastic() const { return max_units > 0; }
   bool is_shared() const { return share.wanted; }

@@ -48,6 +48,7 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
                    shares.started(task);
                  },
                  [this](const Task& task, bool succeeded) { shares.ended(task, succeeded); }}),
+      due_times(state, lifecycle),
       gangs(state, lifecycle, hooks.after),
       elastic(state, allocator_of(settings)),
       growth(state, {[this](uint64_t gang, const std::string& why) { checkpoints.ask(gang, why); },
@@ -90,6 +91,7 @@ Status Core::begin(const OversightSettings& settings, int64_t version_interval_m
     if (module.learning) learned[module.info.name] = module.learning->traits().judged;
   if (auto begun = oversight.begin(settings, learned); !begun) return begun;
   if (auto begun = gangs.policies().begin(settings); !begun) return begun;
+  due_times.begin();
   lifecycle.resume_copies(copies);
   gangs.begin();
   elastic.begin();
@@ -144,6 +146,7 @@ void Core::rolled_back(uint64_t id, const std::string& policy, const std::string
 }
 
 void Core::tick() {
+  due_times.heed();
   membership.expire();
   nodes.tick();
   replicator.tick();

@@ -23,6 +23,7 @@
 #include "coordinator/core/outcomes/history.h"
 #include "coordinator/core/outcomes/lifecycle.h"
 #include "coordinator/core/outcomes/progress_keeper.h"
+#include "coordinator/core/queue/due_times.h"
 #include "coordinator/core/queue/intake.h"
 #include "coordinator/core/sharing/share_keeper.h"
 
@@ -56,6 +57,7 @@ class Core {
   Oversight oversight;
   Dispatcher dispatcher;
   Lifecycle lifecycle;
+  DueTimes due_times;
   GangLife gangs;
   ElasticCores elastic;
   GangGrowth growth;

@@ -128,7 +128,7 @@ std::vector<Task> Intake::number(const std::string& user, std::vector<TaskSpec> 
     task.submitted_ms = state_.clock.wall_ms();
     task.user = user;
     task.spec = std::move(specs[i]);
-    if (task.spec.share.promise_ms > 0) task.times_by = offset_of(state_.clock);
+    if (task.spec.is_due()) task.times_by = offset_of(state_.clock);
     tasks.push_back(std::move(task));
   }
   // Their ids are not told: those that are stand without a gap.
@@ -155,13 +155,13 @@ void Intake::committed(const RequestKey& request, const SubmitReceipt& receipt,
   std::vector<std::vector<uint64_t>> parents(tasks.size());
   for (size_t i = 0; i < depends_on.size(); ++i)
     for (const size_t parent : depends_on[i]) parents[i].push_back(receipt.first_task + parent);
-  std::vector<uint64_t> promised;
+  std::vector<uint64_t> due;
   for (auto& task : tasks) {
     task.place_s = state_.place_s(task);
-    if (task.times_by) promised.push_back(task.id);
+    if (task.times_by) due.push_back(task.id);
   }
   state_.tasks.add(std::move(tasks), parents);
-  state_.heed_clock_of(promised);
+  state_.heed_clock_of(due);
   for (auto& answer : waiting) answer(receipt);
   accepted_();
 }

@@ -19,7 +19,6 @@ bool is_newer(const std::string& checkpoint, const std::string& than) {
 }  // namespace
 
 void ShareKeeper::tick() {
-  clock_.heed();
   end_preempted();
   const int64_t now_ns = state_.clock.boot_ns();
   if (now_ns >= next_look_ns_) {

@@ -40,18 +40,9 @@ ShareKeeper::ShareKeeper(ClusterState& state, Lifecycle& lifecycle, Checkpoints&
       policy_(make_policy(state.settings.share_policy, slow_downs_)),
       forecasts_(predictor),
       speeds_(predictor ? predictor->float32_ops_per_s() : 0),
-      gpu_hosts_(predictor ? predictor->gpu_host_ops_per_s() : 0),
-      clock_(state, lifecycle) {
-  state_.heed_clock = [self = std::weak_ptr(self_)] {
-    if (const auto alive = self.lock()) (*alive)->clock_.heed();
-  };
-  state_.heed_clock_of = [self = std::weak_ptr(self_)](const auto& tasks) {
-    if (const auto alive = self.lock()) (*alive)->clock_.heed(tasks);
-  };
-}
+      gpu_hosts_(predictor ? predictor->gpu_host_ops_per_s() : 0) {}
 
 void ShareKeeper::begin() {
-  clock_.begin();
   restore_learned();
   for (const auto& [id, task] : state_.tasks.all()) {
     const bool has = task.state == TaskState::kAssigned || task.state == TaskState::kRunning;

@@ -15,7 +15,6 @@
 #include "coordinator/core/cluster_state.h"
 #include "coordinator/core/gangs/checkpoints.h"
 #include "coordinator/core/outcomes/lifecycle.h"
-#include "coordinator/core/sharing/promise_clock.h"
 #include "coordinator/core/sharing/share_forecasts.h"
 #include "coordinator/core/sharing/share_record.h"
 #include "coordinator/core/sharing/slow_downs.h"
@@ -216,7 +215,6 @@ class ShareKeeper {
   std::map<uint64_t, Holder> holders_;
   std::map<UnitId, std::set<uint64_t>> on_unit_;  // of these those that know theirs
   std::map<UnitId, uint64_t> kept_for_;           // units on which jobs end for a task that waits
-  PromiseClock clock_;
   int64_t next_look_ns_ = 0;
   int64_t queue_rests_until_ns_ = 0;
   uint64_t go_on_with_ = 0;  // the best-effort task that the last look at the queue came to; 0: all

@@ -2,7 +2,7 @@
 
 namespace tierpilot::records {
 
-// By which clock the times of tasks with promises are.
+// By which clock the times of tasks with promises and deadlines are.
 Status add_clock_offsets(Db& db) {
   return db.execute(
       "ALTER TABLE tasks ADD COLUMN boot_id INTEGER;"

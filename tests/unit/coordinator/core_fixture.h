@@ -15,6 +15,7 @@
 #include "coordinator/core/gangs/gang_life.h"
 #include "coordinator/core/membership/membership.h"
 #include "coordinator/core/outcomes/lifecycle.h"
+#include "coordinator/core/queue/due_times.h"
 #include "coordinator/core/queue/intake.h"
 #include "tests/support/fast_folder.h"
 
@@ -155,6 +156,7 @@ class CoreTest : public ::testing::Test {
             [this](const Task& task, bool succeeded) {
               if (share_ended_) share_ended_(task, succeeded);
             }});
+    due_times_ = std::make_unique<DueTimes>(*state_, *lifecycle_);
     gangs_ = std::make_unique<GangLife>(*state_, *lifecycle_, [this](int64_t us, auto work) {
       later_.emplace(clock_.boot_ns() + us * 1000, std::move(work));
     });
@@ -163,6 +165,7 @@ class CoreTest : public ::testing::Test {
     membership_ = std::make_unique<Membership>(*state_, *lifecycle_);
     datasets_ = std::make_unique<DatasetAdmin>(*state_, [] {});
     ASSERT_TRUE(restore(*state_));
+    due_times_->begin();
     gangs_->begin();
   }
   void close() {
@@ -171,6 +174,7 @@ class CoreTest : public ::testing::Test {
     intake_.reset();
     later_.clear();
     gangs_.reset();
+    due_times_.reset();
     lifecycle_.reset();
     state_.reset();
     store_.reset();
@@ -300,6 +304,7 @@ class CoreTest : public ::testing::Test {
   std::unique_ptr<Store> store_;
   std::unique_ptr<ClusterState> state_;
   std::unique_ptr<Lifecycle> lifecycle_;
+  std::unique_ptr<DueTimes> due_times_;
   std::unique_ptr<GangLife> gangs_;
   std::multimap<int64_t, std::function<void()>> later_;  // by boot time
   std::unique_ptr<Intake> intake_;

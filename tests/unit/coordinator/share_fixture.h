@@ -110,6 +110,7 @@ class ShareKeeperTest : public CoreTest {
   void tick(int seconds) {
     for (int s = 0; s < seconds; ++s) {
       clock_.advance_ns(1'000'000'000);
+      due_times_->heed();
       keeper_->tick();
     }
   }

@@ -1,4 +1,4 @@
-#include "coordinator/core/sharing/promise_clock.h"
+#include "coordinator/core/queue/due_times.h"
 
 #include <cstdlib>
 
@@ -22,35 +22,43 @@ void move_times(Task& task, int64_t by_ms) {
 
 }  // namespace
 
-PromiseClock::PromiseClock(ClusterState& state, Lifecycle& lifecycle)
-    : state_(state), lifecycle_(lifecycle), last_(offset_of(state.clock)) {}
+DueTimes::DueTimes(ClusterState& state, Lifecycle& lifecycle)
+    : state_(state), lifecycle_(lifecycle), last_(offset_of(state.clock)) {
+  state_.heed_clock = [this] { heed(); };
+  state_.heed_clock_of = [this](const auto& tasks) { heed(tasks); };
+}
 
-void PromiseClock::begin() {
+DueTimes::~DueTimes() {
+  state_.heed_clock = [] {};
+  state_.heed_clock_of = [](const auto&) {};
+}
+
+void DueTimes::begin() {
   const auto now = offset_of(state_.clock);
-  std::vector<uint64_t> promised;
+  std::vector<uint64_t> due;
   for (const auto& [id, each] : state_.tasks.all())
-    if (each.spec.share.promise_ms > 0) promised.push_back(id);
-  for (const uint64_t id : promised) {
+    if (each.spec.is_due()) due.push_back(id);
+  for (const uint64_t id : due) {
     auto& by = state_.tasks.find(id)->times_by;
     if (by && by->boot_id == now.boot_id && now.boot_id != 0) continue;
     by = now;
     lifecycle_.writes().note(id);
   }
-  heed(promised);
+  heed(due);
 }
 
-void PromiseClock::heed() {
+void DueTimes::heed() {
   const auto now = offset_of(state_.clock);
   const bool was_set = set_by_ms(last_, now) != 0;
   last_ = now;
   if (!was_set) return;
-  std::vector<uint64_t> promised;
+  std::vector<uint64_t> due;
   for (const auto& [id, task] : state_.tasks.all())
-    if (task.times_by && !is_ended(task.state)) promised.push_back(id);
-  heed(promised);
+    if (task.times_by && !is_ended(task.state)) due.push_back(id);
+  heed(due);
 }
 
-void PromiseClock::heed(const std::vector<uint64_t>& tasks) {
+void DueTimes::heed(const std::vector<uint64_t>& tasks) {
   const auto now = offset_of(state_.clock);
   size_t moved = 0;
   int64_t most_ms = 0;
@@ -66,7 +74,8 @@ void PromiseClock::heed(const std::vector<uint64_t>& tasks) {
   }
   if (moved > 0)
     spdlog::warn(
-        "the clock was set by {} s: promises of {} tasks are due as long from now as before",
+        "the clock was set by {} s: promises and deadlines of {} tasks are due as long from now as "
+        "before",
         most_ms / 1000, moved);
   lifecycle_.writes().write_noted();
 }
