@@ -21,8 +21,8 @@ _TAKES_CHECKPOINTS = json.dumps({"v": _VERSION, "type": "takes_checkpoints"}).en
 
 def _whole(name, value):
     number = int(value)
-    if number < 0:
-        raise ValueError(f"{name} must be 0 or more, not {value}")
+    if not 0 <= number < 1 << 64:  # or the node would not understand the line
+        raise ValueError(f"{name} must be 0 or more, and less than 2^64, not {value}")
     return number
 
 
@@ -179,7 +179,7 @@ class Job:
         message = {
             "v": _VERSION,
             "type": "checkpoint",
-            "path": os.fspath(path),
+            "path": os.fsencode(path).decode(errors="replace"),  # what is no UTF-8 is no JSON
             "iteration": iteration,
             "saving_ms": 0 if since is None else int((now - since) * 1000),
         }

@@ -134,8 +134,11 @@ class WithANode(unittest.TestCase):
         self.assertIsNone(self.job.should_stop())
 
     def test_wrong_numbers_are_the_callers_error(self):
-        with self.assertRaises(ValueError):
-            self.job.report(iteration=-1)
+        for iteration in (-1, 1 << 64):
+            with self.assertRaises(ValueError):
+                self.job.report(iteration=iteration)
+            with self.assertRaises(ValueError):  # the node would say nothing of such a checkpoint
+                self.job.checkpoint("state.pt", iteration=iteration)
 
 
 class Saving(unittest.TestCase):
@@ -178,6 +181,14 @@ class Saving(unittest.TestCase):
         thread.join()
         self.assertEqual(heard[0], {"v": 1, "type": "checkpoint", "path": "state.pt",
                                     "iteration": 7, "saving_ms": 0})
+
+    def test_a_path_that_is_no_text_is_a_line_that_the_node_understands(self):
+        for path in ("\udcff.pt", b"\xff.pt"):
+            thread, heard = self.answer(type="checkpoint_failed", iteration=7, what="no such file")
+            self.assertFalse(self.job.checkpoint(path, iteration=7, timeout=10))
+            thread.join()
+            self.assertEqual(heard[0]["path"], "\ufffd.pt")
+            self.assertEqual(self.job.checkpoint_error, "no such file")
 
     def test_a_checkpoint_that_fails_says_why(self):
         self.answer(type="checkpoint_failed", iteration=7, what="no space")
