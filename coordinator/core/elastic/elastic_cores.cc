@@ -236,8 +236,13 @@ CoreShare ElasticCores::explain(const quality::JobState& state, const quality::C
     share.reason = why + ": its equal share";
     return share;
   }
+  auto unweighted = state;  // in the parts that `loss_left` is in
+  unweighted.weight = 1;
+  unweighted.largest_change = record.fall();
   const auto gain_on = [&](double on) {
-    return quality::predicted_gain(state, cores.period_s, std::min(on, state.max_cores), 0);
+    const double fall =
+        quality::predicted_gain(unweighted, cores.period_s, std::min(on, state.max_cores), 0);
+    return std::min(fall, share.loss_left.value_or(0));
   };
   share.gain = gain_on(state.cores);
   share.gain_of_one_more = gain_on(state.cores + state.ranks_here * cores_per_unit) - *share.gain;

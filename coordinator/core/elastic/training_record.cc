@@ -54,9 +54,13 @@ void TrainingRecord::describe(quality::JobState& into) const {
 
 std::optional<double> TrainingRecord::loss_left() const {
   if (highest_ <= lowest_) return {};
+  return 1 - (highest_ - newest_) / fall();
+}
+
+double TrainingRecord::fall() const {
+  if (highest_ <= lowest_) return 0;
   const auto at_end = predictor_->at(last_iteration());
-  const double floor = at_end && at_end->loss < lowest_ ? at_end->loss : lowest_;
-  return (newest_ - floor) / (highest_ - floor);
+  return highest_ - (at_end && at_end->loss < lowest_ ? at_end->loss : lowest_);
 }
 
 double TrainingRecord::last_iteration() const {

@@ -25,8 +25,9 @@ class TrainingRecord {
   // Fills what is known of it. The state looks at this record.
   void describe(quality::JobState& into) const;
   uint64_t losses() const { return losses_; }
-  // How far the last one is above the lowest, known or foretold of its last iteration, as a part of
-  // how far the highest is; nothing before it has changed.
+  // How far the highest is above the lowest, known or foretold of its last iteration.
+  double fall() const;
+  // How far the last one is above the lowest, as a part of that; nothing before it has changed.
   std::optional<double> loss_left() const;
   // What keeps its loss from being foretold; empty: nothing does.
   std::string not_foretold() const;

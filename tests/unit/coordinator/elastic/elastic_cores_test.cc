@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "tests/unit/coordinator/core_fixture.h"
@@ -112,6 +113,26 @@ TEST_F(ElasticCoresTest, WhoseLossFallsHasMoreThanWhoseLossStays) {
   EXPECT_GT(*best->gain, *least->gain);
   ASSERT_EQ(sharing_->shared_with(flat.id).size(), 1u);
   EXPECT_EQ(sharing_->shared_with(flat.id)[0].task, falling.id);
+}
+
+TEST_F(ElasticCoresTest, WhatIsToldToGoIsAPartOfWhatIsLeftWhateverItsWeight) {
+  TrainingGoal weighty;
+  weighty.weight = 100;
+  const auto& plain = start(1, 4);
+  const auto& heavy = start(1, 4, weighty);
+  for (uint64_t i = 1; i <= 60; ++i) {
+    tick();
+    for (const auto* job : {&plain, &heavy})
+      say(*job, i * 10, 100 * std::exp(-static_cast<double>(i) / 40));
+    for (const auto* job : {&plain, &heavy}) {
+      const auto share = sharing_->share_of(job->id);
+      ASSERT_TRUE(share);
+      if (!share->gain) continue;
+      EXPECT_LE(*share->gain + *share->gain_of_one_more, *share->loss_left + 1e-9) << i;
+      EXPECT_GE(*share->gain_of_one_more, -1e-9) << i;
+    }
+  }
+  EXPECT_GT(*sharing_->share_of(plain.id)->gain, 0);
 }
 
 TEST_F(ElasticCoresTest, UnitsOfOtherTasksAreNotDealtOut) {
