@@ -54,6 +54,10 @@ void send(int fd, const std::string& line) {
   (void)::send(fd, line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+bool begins_too_long(const std::string& unread) {
+  return std::min(unread.find('\n'), unread.size()) > kMaxJobLineBytes;
+}
+
 }  // namespace
 
 JobChannels::JobChannels(EventLoop& loop, const Clock& clock)
@@ -156,10 +160,16 @@ void JobChannels::read(AttemptId attempt, int fd) {
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) return drop(attempt, fd);
   connection->unread.append(buffer.data(), static_cast<size_t>(got));
-  take_lines(attempt, *connection);
-  if (connection->held_back || connection->unread.size() <= kMaxJobLineBytes) return;
+  take_lines_or_drop(attempt, *connection);
+}
+
+bool JobChannels::take_lines_or_drop(AttemptId attempt, Connection& connection) {
+  take_lines(attempt, connection);
+  if (connection.held_back || !begins_too_long(connection.unread)) return true;
+  const int fd = connection.fd.get();
   send(fd, job_error_line(fmt::format("a line has more than {} bytes", kMaxJobLineBytes)));
   drop(attempt, fd);
+  return false;
 }
 
 void JobChannels::take_lines(AttemptId attempt, Connection& connection) {
@@ -170,8 +180,9 @@ void JobChannels::take_lines(AttemptId attempt, Connection& connection) {
       hold_back(attempt, connection);
       break;
     }
-    ++connection.lines;
     const auto line = std::string_view(connection.unread).substr(begin, end - begin);
+    if (line.size() > kMaxJobLineBytes) break;
+    ++connection.lines;
     if (auto message = parse_job_line(line))
       take(attempt, std::move(*message));
     else
@@ -206,8 +217,8 @@ void JobChannels::hold_back(AttemptId attempt, Connection& connection) {
     if (!waiting || !waiting->held_back) return;  // another one of this number
     waiting->held_back = false;
     waiting->lines = 0;
-    (*self)->take_lines(attempt, *waiting);
-    if (!waiting->held_back) (*self)->watch(attempt, fd);
+    if ((*self)->take_lines_or_drop(attempt, *waiting) && !waiting->held_back)
+      (*self)->watch(attempt, fd);
   }),
                "job channel");
 }

@@ -87,6 +87,8 @@ class JobChannels {
   void rest(AttemptId attempt, int64_t ms);
   void read(AttemptId attempt, int fd);
   void take_lines(AttemptId attempt, Connection& connection);
+  // False: its line was too long, and it is gone.
+  bool take_lines_or_drop(AttemptId attempt, Connection& connection);
   // Reads on in the next period.
   void hold_back(AttemptId attempt, Connection& connection);
   void watch(AttemptId attempt, int fd);

@@ -287,6 +287,24 @@ TEST_F(JobChannelTest, ALineThatIsTooLongEndsTheConnectionAndNothingElse) {
   EXPECT_EQ(channels_.take_reports().size(), 1u);
 }
 
+// Its end comes with the read that goes beyond what is taken.
+TEST_F(JobChannelTest, ALineThatIsTooLongAndWholeIsNotTaken) {
+  const auto padded = [](size_t bytes) {
+    std::string text = R"({"v":1,"type":"progress","iteration":7,"x":")";
+    return text + std::string(bytes - text.size() - 2, 'x') + "\"}";
+  };
+  const auto job = connect();
+  ASSERT_TRUE(say(job, padded(kMaxJobLineBytes) + "\n"));
+  pass(20);
+  EXPECT_EQ(channels_.take_reports().size(), 1u);
+  EXPECT_EQ(told(job), "");
+  ASSERT_TRUE(say(job, padded(kMaxJobLineBytes + 1) + "\n"));
+  pass(20);
+  EXPECT_TRUE(channels_.take_reports().empty());
+  EXPECT_THAT(told(job), HasSubstr("65536 bytes"));
+  EXPECT_TRUE(is_closed(job));
+}
+
 TEST_F(JobChannelTest, WhoSaysTooMuchHasToWaitAndIsReadToTheEnd) {
   const auto job = connect();
   uint64_t sent = 0;
