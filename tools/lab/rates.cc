@@ -120,6 +120,7 @@ ordered_json rates_json(const gang::FailureHistory& history, const gang::RateTri
           {"units_known", history.units.size()},
           {"failures", history.failures.size()},
           {"failures_out_of_service", history.outside_service},
+          {"overlapping_services", history.overlapping_services},
           {"whole_fleet", history.whole_fleet},
           {"trial", trial_json(trial)},
           {"half_life_days", choice.settings.half_life_days},
@@ -162,6 +163,10 @@ void print_tables(const Context& context, ordered_json value) {
                                                  {"MEAN", "/rate_per_day", Format::kNumber},
                                                  {"LOW", "/low", Format::kNumber},
                                                  {"HIGH", "/high", Format::kNumber}}});
+  if (const auto overlapping = value["overlapping_services"].get<uint64_t>(); overlapping > 0)
+    *context.output.out << fmt::format(
+        "\n{} times in service begin before the unit's last one has ended: these days count once\n",
+        overlapping);
   if (!value["whole_fleet"].get<bool>())
     *context.output.out << "\nOnly units with a failure are known: what is said of the others, and "
                            "of the judgement, needs --installed or --fleet\n";

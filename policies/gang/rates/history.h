@@ -38,7 +38,8 @@ struct FailureHistory {
   std::vector<Failure> failures;  // by time
   double begin_day = 0;
   double end_day = 0;
-  bool whole_fleet = false;      // units without a failure are in it, too
+  bool whole_fleet = false;           // units without a failure are in it, too
+  uint64_t overlapping_services = 0;  // began before the unit's last one ended; cut off there
   uint64_t outside_service = 0;  // failures of a unit that was not in service then; still counted
 };
 

@@ -79,6 +79,18 @@ void add_others(Reading& reading) {
       history.services.push_back({unit, since[unit], history.end_day, {kUnknownLevel}});
 }
 
+// What two rows tell of one unit would count twice, and halve its rate.
+void part_services(FailureHistory& history) {
+  for (size_t i = 1; i < history.services.size(); ++i) {
+    const Service& before = history.services[i - 1];
+    Service& later = history.services[i];
+    if (later.unit != before.unit || later.begin_day >= before.end_day) continue;
+    ++history.overlapping_services;
+    later.begin_day = before.end_day;
+    later.end_day = std::max(later.begin_day, later.end_day);
+  }
+}
+
 void count_outside(FailureHistory& history) {
   std::vector<std::vector<const Service*>> of_unit(history.units.size());
   for (const auto& service : history.services) of_unit[service.unit].push_back(&service);
@@ -149,6 +161,7 @@ Result<FailureHistory> read_failure_history(const HistoryFiles& files) {
                    [](const Service& a, const Service& b) {
                      return std::pair(a.unit, a.begin_day) < std::pair(b.unit, b.begin_day);
                    });
+  part_services(history);
   count_outside(history);
   return std::move(reading.history);
 }

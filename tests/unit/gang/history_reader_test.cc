@@ -105,6 +105,22 @@ TEST_F(HistoryFilesTest, AUnitUnderRepairIsNotInService) {
   EXPECT_EQ(days, 2);
 }
 
+TEST_F(HistoryFilesTest, NoTimeInServiceCountsTwice) {
+  const auto failures = file("f.csv", "time_days,device\n1,a\n90,b\n");
+  const auto expect_days = [&](const std::string& rows, double days, uint64_t overlapping) {
+    const auto installed = file("i.csv", "device,start_day,end_day\n" + rows);
+    const auto history = read_failure_history({.failures = failures, .installed = installed});
+    ASSERT_TRUE(history.has_value()) << history.error().message;
+    for (const auto& service : history->services) days -= service.end_day - service.begin_day;
+    EXPECT_NEAR(days, 0, 1e-9) << rows;
+    EXPECT_EQ(history->overlapping_services, overlapping) << rows;
+  };
+  expect_days("a,0,50\na,50,100\nb,0,100\n", 200, 0);
+  expect_days("a,0,100\na,0,100\nb,0,100\n", 200, 1);
+  expect_days("a,40,100\na,0,50\nb,0,100\n", 200, 1);
+  expect_days("a,0,\na,20,30\na,25,100\nb,0,100\n", 200, 2);
+}
+
 TEST_F(HistoryFilesTest, WhatIsWrongIsSaidWithItsPlace) {
   const std::pair<const char*, const char*> cases[] = {
       {"time_days,device,node,kind\nsoon,d,n,x\n", ":2: column 1: 'soon'"},
