@@ -5,6 +5,7 @@
 
 #include "tools/cluster/message_json.h"
 #include "tools/cluster/pages.h"
+#include "tools/output/arguments.h"
 #include "tools/tierctl/object.h"
 
 namespace tierpilot::tierctl {
@@ -125,7 +126,8 @@ void add_add(CLI::App& dataset, Context& context) {
   add_size(*source, "--zero", arguments->zero_bytes, "zeros");
   auto* random = add_size(*source, "--random", arguments->random_bytes, "random bytes");
   source->require_option(1);
-  sub->add_option("--seed", arguments->seed, "of the random bytes (default 1)");
+  sub->add_option("--seed", arguments->seed, "of the random bytes (default 1)")
+      ->check(whole_number());
   sub->add_option("--node", arguments->node, "where its home is; default: the coordinator chooses");
   sub->add_option("--replicas", arguments->replicas,
                   "nodes that are to keep it; default: as the coordinator is configured")

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tools/cluster/message_json.h"
+#include "tools/output/arguments.h"
 #include "tools/tierctl/object.h"
 #include "tools/tierctl/policy_tables.h"
 
@@ -173,6 +174,7 @@ void add_rollback(CLI::App& policy, Context& context) {
   sub->add_option("NAME", given->name)->required();
   sub->add_option("VERSION", given->version,
                   "As 'policy show' lists them (default: the newest that is not in use)")
+      ->check(id_number())
       ->check(CLI::Range(uint64_t{1}, UINT64_MAX));
   on_chosen(*sub, context, [&context, given](ClusterConnection& connection) {
     return roll_back(context, connection, given->name, given->version);

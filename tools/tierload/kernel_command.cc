@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/dataset_env.h"
+#include "tools/output/arguments.h"
 #include "tools/tierload/commands.h"
 #include "tools/tierload/dataset_file.h"
 #include "tools/tierload/kernels.h"
@@ -101,8 +102,10 @@ void add_kernel(CLI::App& app, Context& context) {
       ->allow_extra_args(false);
   kernel->add_option("--passes", arguments->parameters.passes, "how often to do the work")
       ->capture_default_str();
-  kernel->add_option("--size", arguments->parameters.size, "the kernel's size; 0: its default");
+  kernel->add_option("--size", arguments->parameters.size, "the kernel's size; 0: its default")
+      ->check(whole_number());
   kernel->add_option("--seed", arguments->parameters.seed, "for gather and update")
+      ->check(whole_number())
       ->capture_default_str();
   kernel->callback([&context, arguments] {
     context.command = [&context, arguments] {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tools/output/arguments.h"
 #include "tools/tiertool/heat_picture.h"
 #include "tools/tiertool/watching.h"
 
@@ -143,6 +144,7 @@ void add_heat(CLI::App& app, Context& context) {
   show_verb->add_option("--svg", options->svg, "also draw heat over time into FILE")
       ->type_name("FILE");
   show_verb->add_option("--limit", options->limit, "stretches of memory to show, largest first")
+      ->check(whole_number())
       ->capture_default_str();
   show_verb->callback([&context, options] {
     context.command = [&context, options] { return show(context, *options); };

@@ -189,6 +189,7 @@ void add_move_run(CLI::App& move, Context& context) {
                    "how much of the fastest tier the process may hold (\"2GiB\")")
       ->type_name("SIZE");
   verb->add_option("--tier", options->static_tier, "for static: which tier, 0 is the fastest")
+      ->check(whole_number())
       ->default_str("0");
   verb->add_option("--cap", options->cap, "bytes moved per second at most")
       ->type_name("SIZE")
@@ -197,6 +198,7 @@ void add_move_run(CLI::App& move, Context& context) {
       ->check(number_between(0.0, 100.0))
       ->capture_default_str();
   verb->add_option("--limit", options->limit, "moves in the table (JSON has all)")
+      ->check(whole_number())
       ->capture_default_str();
   verb->callback([&context, options] {
     context.command = [&context, options] { return run(context, *options); };

@@ -107,6 +107,7 @@ void add_page(CLI::App& app, Context& context) {
   auto options = std::make_shared<ShowOptions>();
   verb->add_option("pid", options->pid, "process id")->required()->check(process_number());
   verb->add_option("--limit", options->limit, "mappings in the table (JSON has all)")
+      ->check(whole_number())
       ->capture_default_str();
   verb->callback([&context, options] {
     context.command = [&context, options] { return show(context, *options); };

@@ -211,6 +211,7 @@ void add_top(CLI::App& app, Context& context) {
       ->type_name("memory|slow|faults|cpu")
       ->capture_default_str();
   verb->add_option("--limit", options->limit, "processes to print; a screen has all")
+      ->check(whole_number())
       ->capture_default_str();
   verb->add_flag("--no-measure", options->no_measure,
                  "do not measure what an access to each tier takes now");

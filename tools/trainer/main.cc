@@ -130,6 +130,7 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}).description(""))
       ->capture_default_str();
   app.add_option("--seed", problem.seed, "of data, first weights and batches")
+      ->check(whole_number().description(""))
       ->capture_default_str();
   app.add_option("--samples", problem.samples, "that are drawn")
       ->check(CLI::Range(1u, 1'000'000u).description(""))

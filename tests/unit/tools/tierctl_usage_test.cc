@@ -55,6 +55,9 @@ TEST(TierctlUsage, MistakesAreExitTwo) {
            {"policy", "mode", "dqn", "loud"},
            {"policy", "mode", "dqn"},
            {"policy", "rollback", "dqn", "0"},
+           {"policy", "rollback", "dqn", "-1"},
+           {"dataset", "add", "x", "--random", "1", "--seed", "-1"},
+           {"dataset", "add", "x", "--random", "1", "--seed", "18446744073709551616"},
            {"policy", "rollback"},
            {"status", "--timeout", "x"}}) {
     const auto ran = run(words);

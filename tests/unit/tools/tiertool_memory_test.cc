@@ -87,6 +87,11 @@ TEST_F(MemoryObjects, WrongWordsAreUsageErrors) {
   EXPECT_EQ(run({"move", "run", "1", "--cap", "much"}), kExitUsage);
   EXPECT_EQ(run({"move", "run", "1", "--tracker", "bad"}), kExitUsage);
   EXPECT_EQ(run({"move", "run", "1", "--policy", "heat", "--tier", "0"}), kExitUsage);
+  for (const char* verb : {"page", "heat"})
+    EXPECT_EQ(run({verb, "show", "1", "--limit", "-1"}), kExitUsage);
+  EXPECT_EQ(run({"move", "run", "1", "--limit", "-1"}), kExitUsage);
+  EXPECT_EQ(run({"move", "run", "1", "--policy", "static", "--tier", "-1"}), kExitUsage);
+  EXPECT_EQ(run({"top", "--limit", "-1"}), kExitUsage);
   EXPECT_EQ(run({"move", "stat", "--seconds", "-1"}), kExitUsage);
 }
 
