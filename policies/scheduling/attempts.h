@@ -5,8 +5,10 @@
 
 namespace tierpilot {
 
-// After so many attempts that ended through no fault of its own: its node was lost, or its data
-// could not be served.
+// Attempts of a task that ended with its node do not count, so often: it may be what kills nodes.
+inline constexpr uint32_t kMostForgiven = 16;
+
+// After so many attempts that count.
 constexpr bool may_try_again(uint32_t attempts, uint32_t most) {
   return attempts < most;
 }

@@ -51,6 +51,7 @@ struct alignas(64) AttemptState {
   Verdict verdict : 2 = Verdict::kSucceeded;
   bool running : 1 = false;  // the coordinator knows of its start
   bool rewarded : 1 = false;
+  uint8_t forgiven = 0;  // attempts that were lost with a node or GPU, and do not count
 };
 
 class AttemptTable {

@@ -94,7 +94,7 @@ inline void Simulation::handle_task(const Event& event) {
     case EventKind::kReported:
       return reported(task);
     case EventKind::kLost:
-      return queue_again(task, true);
+      return queue_again(task, !forgive(task));
     case EventKind::kHeldLongest:
       return dispatcher_.held_longest(task);
     default:
@@ -130,9 +130,16 @@ void Simulation::reported(uint32_t task) {
   queue_again(task, verdict == Verdict::kTryAgain);
 }
 
+bool Simulation::forgive(uint32_t task) {
+  if (table_[task].forgiven >= kMostForgiven) return false;
+  ++table_[task].forgiven;
+  return true;
+}
+
 void Simulation::queue_again(uint32_t task, bool counts) {
   dispatcher_.take_first_asked_ns(task);  // of an attempt that is over
-  if (counts && !may_try_again(table_[task].attempt, cluster_.coordinator.max_attempts)) {
+  const uint32_t counted = table_[task].attempt - table_[task].forgiven;
+  if (counts && !may_try_again(counted, cluster_.coordinator.max_attempts)) {
     for_each_rank(gangs_.of(task), task, [&](uint32_t rank) { table_.end(rank); });
     return outcomes_.failed();
   }

@@ -34,6 +34,7 @@ class Simulation final {
   void handle_task(const Event& event);
   void reported(uint32_t task);
   void queue_again(uint32_t task, bool counts);
+  bool forgive(uint32_t task);
   void succeed(uint32_t task);
 
   void handle_failure(const Event& event);

@@ -10,10 +10,6 @@ namespace tierpilot {
 
 namespace {
 
-// A task may kill the warden that it runs under, which looks like a fault of the node, and data
-// that no node can serve any more would be tried for ever.
-constexpr uint32_t kMostForgiven = 16;
-
 bool is_the_nodes_fault(const Task& task, const TaskExit& exit) {
   if (!exit.node_fault) return false;
   if (exit.how == TaskEnd::kCouldNotStart) return true;
@@ -55,6 +51,8 @@ uint32_t counted_tries(const Task& task) {
   return task.attempt - std::min(task.attempt, task.forgiven);
 }
 
+// A task may kill the warden that it runs under, which looks like a fault of the node, and data
+// that no node can serve any more would be tried for ever.
 bool may_forgive(const Task& task) {
   const uint32_t preempted = task.share ? task.share->preemptions : 0;
   return task.forgiven < kMostForgiven + preempted;
