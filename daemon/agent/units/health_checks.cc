@@ -5,21 +5,18 @@
 #include <chrono>
 
 #include "base/log.h"
+#include "base/text/printable.h"
 
 namespace tierpilot::agent {
 namespace {
 
-constexpr size_t kMostSaid = 200;  // characters of a command's answer that are told
+constexpr size_t kMostSaidBytes = 200;  // of a command's answer that are told
 
 // The first line that says something, as text for people.
 std::string first_line(const std::string& output) {
-  std::string line;
-  for (const char c : output) {
-    if (c == '\n' && !line.empty()) break;
-    if (line.size() == kMostSaid) break;
-    if (c != '\n') line += c >= ' ' && c <= '~' ? c : '?';
-  }
-  return line;
+  const size_t begin = output.find_first_not_of('\n');
+  if (begin == output.npos) return {};
+  return printable(output.substr(begin, output.find('\n', begin) - begin), kMostSaidBytes);
 }
 
 std::string what_is_wrong(const ProgramEnd& end) {

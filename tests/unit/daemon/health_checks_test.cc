@@ -81,6 +81,13 @@ TEST_F(Checks, HostileOutputIsTextAndBounded) {
   EXPECT_EQ(said.find('\033'), said.npos);
 }
 
+TEST_F(Checks, WordsOfAnyLanguageAreToldAsTheyAre) {
+  begin({shell("cpu/0", "printf '\\303\\251teint, 80 \\302\\260C'; exit 1"),
+         shell("cpu/1", "printf 'caf\\351'; exit 1")});
+  EXPECT_EQ(said_of("cpu/0"), "health command ended with 1: éteint, 80 °C");
+  EXPECT_EQ(said_of("cpu/1"), "health command ended with 1: caf?");
+}
+
 TEST_F(Checks, AProgramThatIsGoneSaysNothingOfTheUnit) {
   begin({{"cpu/0", {"/no/such/program"}}, shell("cpu/1", "exit 0")});
   EXPECT_EQ(said_of("cpu/1"), "");
