@@ -197,9 +197,12 @@ Status write_backup(const fs::path& state_dir, const fs::path& file) {
 
 Status restore_backup(const fs::path& file, const fs::path& state_dir, int64_t now_ms) {
   std::error_code error;
-  if (!fs::is_regular_file(file, error))
+  if (!fs::exists(file, error))
     return fail(ErrorCode::kNotFound,
                 fmt::format("backup '{}': there is no such file", file.string()));
+  if (!fs::is_regular_file(file, error))
+    return fail(ErrorCode::kInvalid,
+                fmt::format("backup '{}': it is no plain file", file.string()));
   // A log of another store would be taken for the restored one's.
   const auto log = std::string(kStoreFile) + "-wal";
   for (const auto& taken : {state_dir / kStoreFile, state_dir / log, state_dir / kPolicyFolder})

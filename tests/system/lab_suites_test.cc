@@ -1,9 +1,11 @@
 // tierctl policy evaluate: the suites that are not of tasks, and their options.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 #include "tests/system/cluster.h"
 #include "tests/system/command_line.h"
@@ -31,6 +33,13 @@ TEST(LabSuites, AnOptionOfAnotherSuiteIsRefusedAndAllSuitesAreNamed) {
                 HasSubstr(std::string(flag) + " is for --suite quick|short|full|wide"));
   for (const char* option : {"--plots", "--plain", "--weights"})
     EXPECT_EQ(evaluate({"--suite", "quality", option, "x"}).code, 2) << option;
+  for (const auto& [suite, option, name] :
+       {std::tuple("quality", "--policies", "fair"), std::tuple("quality", "--cells", "x"),
+        std::tuple("gangs", "--policies", "random"), std::tuple("sharing", "--policies", "fgd")}) {
+    const auto twice = evaluate({"--suite", suite, option, fmt::format("{0},{0}", name)});
+    EXPECT_EQ(twice.code, 2) << suite;
+    EXPECT_THAT(twice.err, HasSubstr(fmt::format("{}: '{}' is named twice", option, name)));
+  }
   EXPECT_THAT(evaluate({"--suite", "none"}).err,
               HasSubstr("quick, short, full, wide, gangs, quality, sharing"));
 }

@@ -195,6 +195,9 @@ int run(const Context& context, const Options& options) {
       return refuse(context.output,
                     {ErrorCode::kInvalid, fmt::format("{} is for --suite {}", option->get_name(),
                                                       fmt::join(owners, " and --suite "))});
+  for (const auto& [names, option] :
+       {std::pair(options.policies, "--policies"), std::pair(options.cells, "--cells")})
+    if (auto once = each_once(names, option); !once) return refuse(context.output, once.error());
   for (const auto& other : kOtherSuites)
     if (other.name == suite) return other.run(context, options);
   return run_placement(context, options);

@@ -104,12 +104,18 @@ std::optional<WeightsOrigin> Policies::weights(const std::vector<std::string>& n
   return std::nullopt;
 }
 
+Status each_once(const std::vector<std::string>& names, const std::string& option) {
+  std::set<std::string> seen;
+  for (const auto& name : names)
+    if (!seen.insert(name).second)
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("{}: '{}' is named twice; each runs once", option, name));
+  return {};
+}
+
 Result<Policies> open_policies(const std::vector<std::string>& names, const std::string& option,
                                const PolicyOptions& options) {
-  const std::set<std::string> unique(names.begin(), names.end());
-  if (unique.size() != names.size())
-    return fail(ErrorCode::kInvalid,
-                fmt::format("{}: a policy is named twice; each runs once", option));
+  if (auto once = each_once(names, option); !once) return tl::unexpected(once.error());
   auto modules = read_modules(options.learning);
   if (!modules) return tl::unexpected(modules.error());
   Policies policies{std::move(*modules), options.learn};

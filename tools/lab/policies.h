@@ -36,6 +36,9 @@ struct Policies {
 // Those that cost little to run; `learners`: also what learns.
 std::vector<std::string> usual_policies(bool learners);
 
+// `option` is for messages.
+Status each_once(const std::vector<std::string>& names, const std::string& option);
+
 // Every name exists, can be made and is there once; `option` is for messages.
 Result<Policies> open_policies(const std::vector<std::string>& names, const std::string& option,
                                const PolicyOptions& options);

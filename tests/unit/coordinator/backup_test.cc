@@ -221,6 +221,7 @@ TEST_F(Backup, OtherFilesAreRefused) {
     EXPECT_FALSE(std::filesystem::exists(target / "tierpilot.db"));
   };
   expect_refused(directory_ / "none", "no such file");
+  expect_refused(directory_, "no plain file");
   std::ofstream(directory_ / "text")
       << "This is a text, and no database at all. " << std::string(9000, 'x');
   expect_refused(directory_ / "text", "text");
