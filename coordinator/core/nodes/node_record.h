@@ -56,6 +56,10 @@ struct NodeFacts {
     return {units, static_cast<uint32_t>(gpus.size()), memory_bytes, fast_budget_bytes,
             swap_room_bytes};
   }
+  // That a task with a share of it can have there.
+  Resources resources_of(const SharedUnit& unit) const {
+    return {.memory_bytes = unit.memory_bytes, .swap_room_bytes = swap_room_bytes};
+  }
   bool shares_gpu(std::string_view uuid) const {
     return std::any_of(shared_units.begin(), shared_units.end(),
                        [&](const SharedUnit& unit) { return unit.gpu == uuid && !uuid.empty(); });

@@ -167,10 +167,8 @@ const Registry::Summary& Registry::summary() const {
   double sum_of_costs = 0;
   for (const auto& [name, node] : nodes_) {
     if (node.facts.units > 0) all.known_shapes.add(node.facts.resources());
-    for (const auto& unit : node.facts.shared_units) {
-      auto& most = all.shared_memory_bytes[unit.engine()];
-      most = std::max(most, unit.memory_bytes);
-    }
+    for (const auto& unit : node.facts.shared_units)
+      all.shared_shapes[unit.engine()].add(node.facts.resources_of(unit));
     if (node.life != NodeLife::kUp) continue;
     all.up.push_back(&node);
     if (!node.is_closed()) all.up_shapes.add(node.facts.resources());

@@ -39,7 +39,7 @@ class Registry {
     double int32_to_float = 1;  // the mean measured cost of an int32 operation; 1 without nodes
     NodeShapes known_shapes;    // of all nodes
     NodeShapes up_shapes;       // of those that take tasks
-    std::map<Engine, uint64_t> shared_memory_bytes;  // of all nodes: the most that a unit has
+    std::map<Engine, NodeShapes> shared_shapes;  // of all nodes: of units and what is beside them
 
     uint32_t up_count() const { return static_cast<uint32_t>(up.size()); }
   };

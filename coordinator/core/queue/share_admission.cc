@@ -12,30 +12,43 @@
 namespace tierpilot {
 namespace {
 
-// The most that a unit of its engine has, on the node that it wants if it wants one; 0: none does.
-uint64_t most_shared_memory(const TaskSpec& spec, const Registry& registry) {
+// What units of its engine have, on the node that it wants if it wants one.
+NodeShapes shared_shapes(const TaskSpec& spec, const Registry& registry) {
+  NodeShapes shapes;
   if (spec.node.empty()) {
-    const auto& most = registry.summary().shared_memory_bytes;
-    const auto found = most.find(spec.share.engine);
-    return found == most.end() ? 0 : found->second;
+    const auto& all = registry.summary().shared_shapes;
+    const auto found = all.find(spec.share.engine);
+    return found == all.end() ? shapes : found->second;
   }
-  uint64_t most = 0;
   if (const auto* node = registry.find(spec.node))
     for (const auto& unit : node->facts.shared_units)
-      if (unit.engine() == spec.share.engine) most = std::max(most, unit.memory_bytes);
-  return most;
+      if (unit.engine() == spec.share.engine) shapes.add(node->facts.resources_of(unit));
+  return shapes;
 }
 
 // Without units that are known the task waits.
 Status check_fits(const TaskSpec& spec, const std::string& who, const Registry& registry) {
-  const uint64_t most = most_shared_memory(spec, registry);
-  if (most == 0 || spec.memory_bytes <= most) return {};
+  const Resources needed{.memory_bytes = spec.memory_bytes,
+                         .swap_room_bytes = spec.swap_room_bytes};
+  const NodeShapes shapes = shared_shapes(spec, registry);
+  if (shapes.empty() || shapes.hold(needed)) return {};
   if (spec.node.empty() && !registry.knows_all_shapes()) return {};
-  return fail(
-      ErrorCode::kInvalid,
-      fmt::format("{}: asks for {} of memory, and no {} that is shared{} has more than {}", who,
-                  format_bytes(spec.memory_bytes), spec.has_gpu_share() ? "GPU" : "group of cores",
-                  spec.node.empty() ? "" : " on node '" + spec.node + "'", format_bytes(most)));
+  const Resources most = shapes.largest();
+  const auto unit =
+      fmt::format("{} that is shared{}", spec.has_gpu_share() ? "GPU" : "group of cores",
+                  spec.node.empty() ? "" : " on node '" + spec.node + "'");
+  const auto memory = format_bytes(spec.memory_bytes), room = format_bytes(spec.swap_room_bytes);
+  const auto refuse = [&](const std::string& why) {
+    return fail(ErrorCode::kInvalid, fmt::format("{}: asks for {}", who, why));
+  };
+  if (needed.memory_bytes > most.memory_bytes)
+    return refuse(fmt::format("{} of memory, and no {} has more than {}", memory, unit,
+                              format_bytes(most.memory_bytes)));
+  if (needed.swap_room_bytes > most.swap_room_bytes)
+    return refuse(fmt::format("{} of room for swapping, and beside no {} is more than {}", room,
+                              unit, format_bytes(most.swap_room_bytes)));
+  return refuse(fmt::format("{} of memory and {} of room for swapping, and no {} has both", memory,
+                            room, unit));
 }
 
 Status check_promise(const TaskSpec& spec, const std::string& who) {

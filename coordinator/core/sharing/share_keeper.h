@@ -150,6 +150,7 @@ class ShareKeeper {
   void end_trials(const std::vector<uint64_t>& tasks, TrialEnd end);
   std::string stands_back(const Task& task, const Units& units) const;
   void look_at(Task& task, Units& units, sharing::PromisesAhead& ahead);
+  bool lacks_swap_room(const Task& task, const Units& now, const sharing::WaitingJob& job) const;
   std::string why_it_waits(const Task& task, const Units& units,
                            const sharing::WaitingJob& job) const;
   // In the order in which they are looked at.

@@ -145,13 +145,25 @@ void ShareKeeper::look_at(Task& task, Units& now, sharing::PromisesAhead& ahead)
   unit.jobs.push_back(live_job(task, holders_.at(task.id)));
 }
 
+// Nodes have units for it, and none of them so much room left.
+bool ShareKeeper::lacks_swap_room(const Task& task, const Units& now,
+                                  const sharing::WaitingJob& job) const {
+  bool any = false;
+  for (size_t n = 0; n < now.nodes.size(); ++n) {
+    const bool has_units =
+        job.only_node.value_or(n) == n && std::ranges::any_of(now.live[n], [&](const auto& unit) {
+          return job.predicted.contains(unit.type);
+        });
+    if (has_units && now.nodes[n]->has_swap_room(task.spec.swap_room_bytes)) return false;
+    any = any || has_units;
+  }
+  return any;
+}
+
 std::string ShareKeeper::why_it_waits(const Task& task, const Units& now,
                                       const sharing::WaitingJob& job) const {
-  const bool no_swap_room = std::none_of(
-      now.nodes.begin(), now.nodes.end(),
-      [&](const NodeRecord* node) { return node->has_swap_room(task.spec.swap_room_bytes); });
-  if (no_swap_room)
-    return fmt::format("room for swapping: no node with shared units has {} left",
+  if (lacks_swap_room(task, now, job))
+    return fmt::format("room for swapping: no node with units for it has {} left",
                        format_bytes(task.spec.swap_room_bytes));
   if (all_are_closed(now.live, job)) return "a unit that is neither unhealthy nor drained";
   if (auto memory = too_little_memory(now.live, job); !memory.empty()) return memory;

@@ -46,6 +46,20 @@ TEST_F(ShareKeeperTest, RoomForSwappingIsCountedBesideShares) {
   EXPECT_EQ(task(b).state, TaskState::kRunning);
 }
 
+TEST_F(ShareKeeperTest, WhereOnlyNodesWithoutItsUnitsHaveRoomForSwappingThatIsTold) {
+  state_->registry.find("n1")->facts.swap_room_bytes = 8 << 20;
+  auto facts = CoreTest::facts("n2");
+  facts.shared_units = {{"H200", 1, 1 << 30, "GPU-1"}};
+  facts.swap_room_bytes = 8 << 20;
+  ASSERT_TRUE(membership_->join(facts, std::make_shared<FakeNode>(), {}, {}));
+  auto one = shared("a", 300), other = shared("b", 300);
+  one.swap_room_bytes = other.swap_room_bytes = 5 << 20;
+  accept(one);
+  const auto b = accept(other);
+  pump();
+  EXPECT_THAT(task(b).reason, HasSubstr("no node with units for it has 5.0 MiB left"));
+}
+
 TEST_F(ShareKeeperTest, DoNotStandInTheQueueOfOtherTasks) {
   accept(shared("a", 400));
   EXPECT_TRUE(state_->tasks.queue().empty());

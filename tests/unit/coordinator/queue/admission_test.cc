@@ -162,6 +162,32 @@ TEST_F(Admission, RoomForSwappingIsInWholeMiBAndNoMoreThanANodeOffers) {
   EXPECT_THAT(refused({task}).message, HasSubstr("node 'a' has none"));
 }
 
+// It would wait for ever.
+TEST_F(Admission, AShareIsOnANodeWithTheRoomForSwapping) {
+  NodeFacts sharing{"b", 2, 4, 1 << 30, 1 << 20, "unix:/b", 1};
+  sharing.shared_units = {{"cpu", 1, 100 * kMiB}};
+  sharing.swap_room_bytes = kMiB;
+  NodeFacts small{"c", 3, 4, 1 << 30, 1 << 20, "unix:/c", 1};
+  small.shared_units = {{"cpu", 1, 10 * kMiB}};
+  small.swap_room_bytes = 3 * kMiB;
+  NodeFacts swapping{"d", 4, 4, 1 << 30, 1 << 20, "unix:/d", 1};
+  swapping.swap_room_bytes = 8 * kMiB;
+  for (const auto& facts : {sharing, small, swapping}) (void)registry_.add(facts);
+  auto task = spec();
+  task.share = {.wanted = true, .milli = 100};
+  task.swap_room_bytes = 4 * kMiB;
+  EXPECT_THAT(refused({task}).message,
+              HasSubstr("beside no group of cores that is shared is more than 3.0 MiB"));
+  task.swap_room_bytes = 3 * kMiB;
+  EXPECT_TRUE(admit({task}, catalog_, registry_));
+  task.memory_bytes = 50 * kMiB;
+  EXPECT_THAT(refused({task}).message, HasSubstr("has both"));
+  task.swap_room_bytes = kMiB;
+  EXPECT_TRUE(admit({task}, catalog_, registry_));
+  task.node = "c";
+  EXPECT_THAT(refused({task}).message, HasSubstr("on node 'c' has more than 10.0 MiB"));
+}
+
 TEST_F(Admission, APromiseToATaskWithRoomForSwappingIsOnTrialOnly) {
   NodeFacts facts{"b", 2, 4, 1 << 30, 1 << 20, "unix:/b", 1};
   facts.swap_room_bytes = 1 << 30;
