@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "coordinator/store/records.h"
+#include "tests/dst/swapping.h"
 
 namespace tierpilot::dst {
 namespace {
@@ -72,6 +73,7 @@ std::vector<TaskSpec> make_job(uint64_t seed, uint64_t number, const Kinds& incl
   if (included.contains("gangs")) make_gang(seed, number, tasks);
   make_shares(seed, number, included, tasks);
   if (included.contains("checkpoints")) make_savers(seed, number, tasks);
+  make_swappers(seed, number, included, tasks);
   return tasks;
 }
 
@@ -108,7 +110,10 @@ void Client::submit(uint64_t number, std::vector<TaskSpec> tasks) {
       request,
       [this, request, tasks = std::move(tasks), before = at_.judge.seen(),
        asked_ns = at_.loop.now_ns()](Core& core, Answer answer) {
+        const bool too_much = std::ranges::any_of(tasks, at_.asks_too_much);
+        if (!too_much) may_be_taken_.insert(request);
         core.intake.submit({"tester", request}, tasks, [=, this](Result<SubmitReceipt> receipt) {
+          check_room(request, tasks, too_much, receipt);
           told(request, tasks, {before, asked_ns}, receipt);
           const bool refused = !receipt && (receipt.error().code == ErrorCode::kInvalid ||
                                             receipt.error().code == ErrorCode::kNotFound ||
@@ -120,7 +125,23 @@ void Client::submit(uint64_t number, std::vector<TaskSpec> tasks) {
       false);
 }
 
-void Client::ask_for_all(const std::vector<SharedUnits>& by_node) {
+void Client::check_room(const std::string& request, const std::vector<TaskSpec>& tasks,
+                        bool too_much, const Result<SubmitReceipt>& receipt) {
+  if (receipt && too_much && !may_be_taken_.contains(request))
+    at_.judge.violated("unfit-room",
+                       fmt::format("request '{}' is taken, and asks for more room for swapping "
+                                   "than any node offers",
+                                   request));
+  const bool is_refused_for_room =
+      !receipt && receipt.error().code == ErrorCode::kInvalid &&
+      receipt.error().message.find("of room for swapping") != std::string::npos;
+  if (is_refused_for_room && std::ranges::all_of(tasks, at_.asks_little))
+    at_.judge.violated("unfit-room", fmt::format("request '{}' is refused, and there is room: {}",
+                                                 request, receipt.error().message));
+}
+
+void Client::ask_for_all(const std::vector<SharedUnits>& by_node,
+                         const std::vector<uint64_t>& swap_bytes_by_node) {
   std::vector<TaskSpec> tasks;
   for (size_t node = 0; node < by_node.size(); ++node)
     for (const auto& unit : by_node[node]) {
@@ -131,6 +152,14 @@ void Client::ask_for_all(const std::vector<SharedUnits>& by_node) {
       task.memory_bytes = unit.memory_bytes;
       task.share = {.wanted = true, .engine = unit.engine(), .milli = 1000};
     }
+  for (size_t node = 0; node < swap_bytes_by_node.size(); ++node) {
+    if (swap_bytes_by_node[node] == 0) continue;
+    auto& task = tasks.emplace_back();
+    task.name = fmt::format("all{}", tasks.size());
+    task.argv = {"work", "100", "0"};
+    task.node = fmt::format("n{}", node + 1);
+    task.swap_room_bytes = swap_bytes_by_node[node];
+  }
   submit(kJobs, std::move(tasks));
 }
 
@@ -251,6 +280,11 @@ void Client::cancel_users_of_lost() {
   for (const auto& [id, spec] : at_.judge.tasks())
     for (const auto& use : spec.datasets)
       if (at_.judge.is_lost(use.dataset) && !at_.judge.has_ended(id)) cancel(id);
+}
+
+void Client::cancel_those(const std::function<bool(const TaskSpec&)>& never_fits) {
+  for (const auto& [id, spec] : at_.judge.tasks())
+    if (never_fits(spec) && !at_.judge.has_ended(id)) cancel(id);
 }
 
 void Client::check_datasets(bool repair) {

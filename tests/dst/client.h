@@ -26,6 +26,8 @@ class Client {
     uint64_t seed = 0;
     // What a node has now; null: nothing.
     std::function<const Digest*(const std::string& node, const DatasetId& id)> content;
+    // Of room for swapping: more than any node offers, where that is known; no more than all do.
+    std::function<bool(const TaskSpec&)> asks_too_much, asks_little;
   };
   explicit Client(Surroundings surroundings)
       : at_(std::move(surroundings)), random_(at_.seed, "client") {}
@@ -36,10 +38,13 @@ class Client {
   // Those that jobs have left that have ended.
   void remove_checkpoints();
   void cancel(uint64_t task);
-  // Of each node all units that it shares, which nobody has any more.
-  void ask_for_all(const std::vector<SharedUnits>& by_node);
+  // Of each node all units that it shares, and all room for swapping, which nobody has any more.
+  void ask_for_all(const std::vector<SharedUnits>& by_node,
+                   const std::vector<uint64_t>& swap_bytes_by_node);
   // Users who hear that a dataset is lost give up what waits for it.
   void cancel_users_of_lost();
+  // What was taken while the coordinator did not know the nodes, and fits none.
+  void cancel_those(const std::function<bool(const TaskSpec&)>& never_fits);
   // An operator has all copies of all datasets read, and made anew where they are damaged.
   void check_datasets(bool repair);
   size_t unanswered() const { return open_.size(); }
@@ -61,6 +66,9 @@ class Client {
   void told(const std::string& request, const std::vector<TaskSpec>& tasks, const Before& before,
             const Result<SubmitReceipt>& receipt);
   void note_gone(const std::string& dataset);
+  // `too_much`: all calls of the request were made when the coordinator could tell that.
+  void check_room(const std::string& request, const std::vector<TaskSpec>& tasks, bool too_much,
+                  const Result<SubmitReceipt>& receipt);
 
   Surroundings at_;
   Random random_;
@@ -72,6 +80,7 @@ class Client {
   };
   std::map<uint64_t, Addition> additions_;  // not answered
   std::set<std::string> gone_;
+  std::set<std::string> may_be_taken_;  // requests
   uint64_t requests_ = 0;
   uint64_t calls_ = 0;
 };

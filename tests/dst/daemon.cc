@@ -12,7 +12,6 @@ constexpr int64_t kFirstRetryMs = 100, kLongestRetryMs = 5'000;
 constexpr int64_t kAnswerTimeoutNs = 10 * kSecond;
 constexpr int64_t kFlushNs = 3 * kSecond;
 constexpr int64_t kPollNs = 20 * kMs;
-constexpr uint32_t kUnits = 2;
 
 ServeItem to_item(const DatasetNeed& need) {
   return {need.dataset, need.version, need.bytes, need.write, need.sources, need.digest};
@@ -23,6 +22,7 @@ agent::Assignment to_agent(const Assignment& from) {
   to.attempt = {from.attempt.task, from.attempt.attempt};
   to.argv = from.spec.argv;
   to.units = from.spec.units;
+  to.swap_room_bytes = from.spec.swap_room_bytes;
   for (const auto& need : from.datasets) {
     to.datasets.push_back(to_item(need));
     if (need.is_checkpoint) to.checkpoint = need.dataset;
@@ -72,7 +72,7 @@ Daemon::Daemon(Surroundings surroundings)
                at_.leased, at_.end_kept,
                [this](const agent::Assignment& assignment) { savers_.began(assignment); },
                [this](AttemptId attempt) { savers_.asked_to_end(attempt); }, at_.disk_fails,
-               at_.gpu_is_lost}),
+               at_.gpu_is_lost, at_.swap_tiers}),
       savers_({at_.loop, at_.judge, at_.random, life_, pool_, warden_,
                [this](agent::EventBody body) { events_.add(std::move(body)); }}),
       events_([this] {
@@ -81,8 +81,12 @@ Daemon::Daemon(Surroundings surroundings)
           if (timer == heartbeat_ && idle_) update();
         });
       }),
-      tasks_({.cpus = {0, 1}, .units = kUnits, .shared_units = to_agent(at_.shared_units)}, pool_,
-             warden_, at_.clock, [this](agent::EventBody body) { events_.add(std::move(body)); }),
+      tasks_({.cpus = {0, 1},
+              .units = kUnits,
+              .swap_room_bytes = offered_bytes(at_.swap_tiers),
+              .shared_units = to_agent(at_.shared_units)},
+             pool_, warden_, at_.clock,
+             [this](agent::EventBody body) { events_.add(std::move(body)); }),
       leasing_({at_.loop, at_.clock, life_, warden_, tasks_}),
       backoff_(kFirstRetryMs, kLongestRetryMs, at_.instance) {
   at_.instances.push_back(at_.instance);
@@ -92,7 +96,8 @@ Daemon::Daemon(Surroundings surroundings)
 Result<uint16_t> Daemon::start(const Assignment& assignment) {
   const auto program = program_of(at_.version);
   if (!understands_today(at_.version) || (assignment.rank && !program.can(kGangFeature)) ||
-      (assignment.share && !program.can(kShareFeature)))
+      (assignment.share && !program.can(kShareFeature)) ||
+      (assignment.spec.swap_room_bytes > 0 && !program.can(kSwapRoomFeature)))
     at_.judge.violated("skew",
                        fmt::format("n{} runs {} and is given {}", at_.node + 1, program.label(),
                                    assignment.rank    ? "a rank"
@@ -132,7 +137,7 @@ void Daemon::connect() {
 void Daemon::register_node() {
   auto what = std::make_shared<Registration>();
   what->info = describe_node(fmt::format("n{}", at_.node + 1), at_.instance, predecessors_, kUnits,
-                             at_.shared_units, at_.version);
+                             at_.shared_units, offered_bytes(at_.swap_tiers), at_.version);
   const auto replicas = pool_.replicas();
   events_.registered(replicas);
   for (const auto& replica : replicas) what->replicas.emplace_back(replica.name, to_state(replica));

@@ -17,9 +17,13 @@
 #include "tests/dst/pool.h"
 #include "tests/dst/savers.h"
 #include "tests/dst/sharing.h"
+#include "tests/dst/swapping.h"
 #include "tests/dst/warden.h"
 
 namespace tierpilot::dst {
+
+// Of its own, which nobody shares.
+inline constexpr uint32_t kUnits = 2;
 
 class Daemon final : public NodeCalls {
  public:
@@ -51,6 +55,7 @@ class Daemon final : public NodeCalls {
     std::function<void()> end_kept;
     SharedUnits shared_units;
     std::function<bool(const std::string& gpu)> gpu_is_lost;
+    SwapTiers swap_tiers;
   };
   explicit Daemon(Surroundings surroundings);
 

@@ -6,6 +6,11 @@
 #include <utility>
 
 namespace tierpilot::dst {
+namespace {
+
+constexpr uint64_t kAllTenths = 10;
+
+}  // namespace
 
 Node::Node(Surroundings surroundings)
     : at_(std::move(surroundings)),
@@ -64,7 +69,11 @@ void Node::start() {
       [this](const std::string& gpu) {
         const auto lost = gpu_lost_until_ns_.find(gpu);
         return lost != gpu_lost_until_ns_.end() && at_.loop.now_ns() < lost->second;
-      }});
+      },
+      swap_tiers_});
+  least_swap_bytes_ =
+      std::min(least_swap_bytes_,
+               program_of(version_).can(kSwapRoomFeature) ? offered_bytes(swap_tiers_) : 0);
   daemon_->begin();
 }
 
@@ -144,6 +153,13 @@ void Node::change_version(Version version, int64_t lasts_ns) {
   at_.loop.after(lasts_ns, nullptr, [this] { change_version(Version::kCurrent, 0); });
 }
 
+void Node::take_swap_room(uint64_t tenths, int64_t lasts_ns) {
+  swap_tiers_ = less_of(at_.swap_tiers, tenths);
+  kill(200 * kMs);
+  if (tenths == kAllTenths) return;
+  at_.loop.after(lasts_ns, nullptr, [this] { take_swap_room(kAllTenths, 0); });
+}
+
 void Node::damage(uint64_t which) {
   std::vector<DatasetId> on_disk;
   for (const auto& [id, stored] : shelf_)
@@ -202,6 +218,7 @@ void Node::heal() {
   gpu_lost_until_ns_.clear();
   killed_at_end_ns_.reset();
   trap_ = {};
+  if (offered_bytes(swap_tiers_) < most_swap_bytes()) take_swap_room(kAllTenths, 0);
   if (version_ != Version::kCurrent) change_version(Version::kCurrent, 0);
 }
 

@@ -28,6 +28,7 @@ class Node {
     std::function<void(const std::string& address, const DatasetId& id)> suspect;
     std::function<void(const DatasetId& id)> lost;
     SharedUnits shared_units;
+    SwapTiers swap_tiers;
   };
   explicit Node(Surroundings surroundings);
 
@@ -42,6 +43,8 @@ class Node {
   void freeze(int64_t ns);
   // Its daemon is restarted as one of another version, and again as one of today.
   void change_version(Version version, int64_t lasts_ns);
+  // Its daemon is restarted with so many tenths of its tiers, and again with all.
+  void take_swap_room(uint64_t tenths, int64_t lasts_ns);
   // The bytes of some dataset on its disk are other ones from now on.
   void damage(uint64_t which);
   void suspect(const DatasetId& id);
@@ -76,6 +79,9 @@ class Node {
   bool came_back(const DatasetId& id) const { return came_back_.contains(id); }
   const Daemon& daemon() const { return *daemon_; }
   const SharedUnits& shared_units() const { return at_.shared_units; }
+  // Of room for swapping its daemons in this run have offered, or will.
+  uint64_t most_swap_bytes() const { return offered_bytes(at_.swap_tiers); }
+  uint64_t least_swap_bytes() const { return least_swap_bytes_; }
 
  private:
   void start();
@@ -110,6 +116,8 @@ class Node {
   Trap trap_;
   std::optional<int64_t> killed_at_end_ns_;
   Version version_ = Version::kCurrent;
+  SwapTiers swap_tiers_ = at_.swap_tiers;
+  uint64_t least_swap_bytes_ = most_swap_bytes();
   bool starting_ = false;
   int unit_faults_ = 0;
   std::map<std::string, int64_t> gpu_lost_until_ns_;

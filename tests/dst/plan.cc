@@ -7,6 +7,7 @@
 #include "tests/dst/loop.h"
 #include "tests/dst/random.h"
 #include "tests/dst/sharing.h"
+#include "tests/dst/swapping.h"
 #include "tests/dst/versions.h"
 
 namespace tierpilot::dst {
@@ -217,6 +218,18 @@ void draw_gpu_faults(uint64_t seed, Plan& plan) {
                     .number = static_cast<uint64_t>(random.between(0, 1))});
 }
 
+// Its operator gives a node's tiers to others.
+void draw_less_swap_room(uint64_t seed, Plan& plan) {
+  Random random(seed, "less swap room");
+  if (!random.chance(0.3)) return;
+  for (int64_t i = random.between(1, 3); i > 0; --i)
+    plan.push_back({.kind = Kind::kTakeSwapRoom,
+                    .at_ns = random.between(kSecond, kBusyNs),
+                    .node = static_cast<int>(random.between(0, kNodes - 1)),
+                    .lasts_ns = random.between(kSecond / 2, 8 * kSecond),
+                    .number = static_cast<uint64_t>(random.between(0, 9))});
+}
+
 }  // namespace
 
 bool is_node_fault(Kind kind) {
@@ -259,6 +272,7 @@ const char* kind_name(Kind kind) {
                                             "fill-node-disk",
                                             "fail-gpu",
                                             "lose-gpu",
+                                            "take-swap-room",
                                             "fail-disk",
                                             "remove-checkpoints"};
   return names[static_cast<int>(kind)];
@@ -282,6 +296,8 @@ std::string describe(const Action& action) {
     text += fmt::format(" cpu/{}", action.number);
   else if (action.kind == Kind::kFailGpu || action.kind == Kind::kLoseGpu)
     text += fmt::format(" gpu {}", action.number);
+  else if (action.kind == Kind::kTakeSwapRoom)
+    text += fmt::format(" but for {} tenths", action.number);
   else if (action.kind == Kind::kChangeVersion)
     text += " to " + program_of(static_cast<Version>(action.number)).label();
   const bool lasts = action.kind >= Kind::kKillCoordinator && action.kind != Kind::kStepWall &&
@@ -293,9 +309,10 @@ std::string describe(const Action& action) {
 }
 
 const Kinds& optional_kinds() {
-  static const Kinds names{"stops",  "writes",      "removes",     "starts",    "gangs",  "pauses",
-                           "skew",   "damage",      "losses",      "units",     "resets", "errors",
-                           "shares", "checkpoints", "node-errors", "node-room", "gpus"};
+  static const Kinds names{"stops",     "writes", "removes",  "starts",      "gangs",
+                           "pauses",    "skew",   "damage",   "losses",      "units",
+                           "resets",    "errors", "shares",   "checkpoints", "node-errors",
+                           "node-room", "gpus",   "swap-room"};
   return names;
 }
 
@@ -318,6 +335,7 @@ Plan make_plan(uint64_t seed, const Kinds& included) {
   if (included.contains("node-errors")) draw_node_disk_errors(seed, plan);
   if (included.contains("node-room")) draw_full_node_disks(seed, plan);
   if (shares_gpus(seed, included)) draw_gpu_faults(seed, plan);
+  if (swaps(seed, included)) draw_less_swap_room(seed, plan);
   std::stable_sort(plan.begin(), plan.end(),
                    [](const Action& a, const Action& b) { return a.at_ns < b.at_ns; });
   return plan;

@@ -47,6 +47,7 @@ enum class Kind {
   kFillNodeDisk,
   kFailGpu,
   kLoseGpu,
+  kTakeSwapRoom,
   kFailDisk,
   kRemoveCheckpoints,
 };
@@ -84,6 +85,7 @@ std::string describe(const Action& action);
 //   node-room  a node's disk is full for a while
 //   shares   tasks with shares of cores, and promises
 //   gpus     with shares of GPUs, which fail
+//   swap-room  room for swapping
 //   checkpoints  jobs that save their work
 using Kinds = std::set<std::string>;
 const Kinds& optional_kinds();

@@ -33,7 +33,7 @@ bool understands_today(Version version) {
 
 NodeInfo describe_node(const std::string& name, uint64_t instance,
                        const std::vector<uint64_t>& predecessors, uint32_t units,
-                       const SharedUnits& shared_units, Version version) {
+                       const SharedUnits& shared_units, uint64_t swap_room_bytes, Version version) {
   auto message = std::make_shared<capnp::MallocMessageBuilder>();
   auto info = message->initRoot<wire::NodeInfo>();
   info.setName(name);
@@ -55,6 +55,7 @@ NodeInfo describe_node(const std::string& name, uint64_t instance,
       out[i].setGpu(unit.gpu);
     }
   }
+  if (program.can(kSwapRoomFeature)) info.setSwapRoomBytes(swap_room_bytes);
   write_program(program, info.initProgram());
   return message;
 }

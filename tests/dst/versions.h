@@ -23,7 +23,7 @@ using NodeInfo = std::shared_ptr<capnp::MallocMessageBuilder>;
 // `predecessors`: daemons of this boot whose tasks are dead.
 NodeInfo describe_node(const std::string& name, uint64_t instance,
                        const std::vector<uint64_t>& predecessors, uint32_t units,
-                       const SharedUnits& shared_units, Version version);
+                       const SharedUnits& shared_units, uint64_t swap_room_bytes, Version version);
 // As the coordinator's service does it: kInvalid of one that it does not understand.
 Result<NodeFacts> admit_node(const NodeInfo& info);
 

@@ -7,11 +7,29 @@
 
 namespace tierpilot::dst {
 
+Warden::Warden(Surroundings surroundings)
+    : at_(std::move(surroundings)), swap_room_(at_.swap_tiers, "simulated") {
+  at_.judge.swap_rooms().offered(at_.node, at_.swap_tiers);
+}
+
+Status Warden::give_swap_room(const agent::Assignment& assignment) {
+  if (assignment.swap_room_bytes == 0) return {};
+  const auto grant = swap_room_.take(assignment.attempt, assignment.swap_room_bytes);
+  if (!grant) {
+    at_.judge.swap_rooms().lacked(at_.node, assignment.attempt, grant.error().message);
+    return tl::unexpected(grant.error());
+  }
+  at_.judge.swap_rooms().given(at_.node, assignment.attempt, assignment.swap_room_bytes,
+                               grant->tiers);
+  return {};
+}
+
 Status Warden::launch(const agent::LaunchOrder& order) {
   const auto attempt = order.assignment.attempt;
   if (at_.refuses()) return fail(ErrorCode::kIo, "fork: Resource temporarily unavailable");
   if (at_.clock.boot_ns() >= lease_ns_) return fail(ErrorCode::kUnavailable, "there is no lease");
   if (at_.gpu_is_lost(order.gpu)) return fail(ErrorCode::kUnavailable, "there is no such GPU");
+  if (auto given = give_swap_room(order.assignment); !given) return given;
   const auto& rank = order.assignment.rank;
   const int code = exits_with(order.assignment.argv);
   const bool writes =
@@ -96,6 +114,8 @@ void Warden::end(AttemptId attempt, TaskEnd how, int code, const std::string& re
   if (how == TaskEnd::kExited && code == 0)
     at_.judge.promises().done({attempt.task, attempt.attempt}, at_.node, at_.loop.now_ns());
   at_.judge.processes().ended(run_of(attempt), how == TaskEnd::kExited && code == 0);
+  swap_room_.give_back(attempt);
+  at_.judge.swap_rooms().ended(at_.node, attempt);
   agent::ExitReport report;
   report.how = how;
   report.reason = reason;

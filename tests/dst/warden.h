@@ -7,10 +7,12 @@
 #include <optional>
 #include <string>
 
+#include "daemon/agent/tasks/swap_room.h"
 #include "daemon/agent/tasks/task_runner.h"
 #include "tests/dst/judge/judge.h"
 #include "tests/dst/loop.h"
 #include "tests/dst/random.h"
+#include "tests/dst/swapping.h"
 #include "tests/dst/work.h"
 
 namespace tierpilot::dst {
@@ -39,8 +41,9 @@ class Warden final : public agent::TaskRunner {
     std::function<void(AttemptId)> asked_to_end = [](AttemptId) {};
     std::function<bool()> disk_fails = [] { return false; };
     std::function<bool(const std::string& gpu)> gpu_is_lost = [](const auto&) { return false; };
+    SwapTiers swap_tiers{};
   };
-  explicit Warden(Surroundings surroundings) : at_(std::move(surroundings)) {}
+  explicit Warden(Surroundings surroundings);
 
   Status launch(const agent::LaunchOrder& order) override;
   void cancel(AttemptId attempt, const std::string& reason) override;
@@ -71,6 +74,7 @@ class Warden final : public agent::TaskRunner {
     uint64_t memory_bytes = 0;
   };
   std::vector<Part> parts() const;
+  uint64_t swap_given_bytes() const { return swap_room_.given_bytes(); }
   struct Progress {
     int64_t used_ns = 0;    // of its unit, as time alone on it
     int64_t waited_ns = 0;  // that it was held back
@@ -84,6 +88,7 @@ class Warden final : public agent::TaskRunner {
   void end(AttemptId attempt, TaskEnd how, int code, const std::string& reason,
            bool node_fault = false);
   void give(AttemptId attempt, uint32_t milli);
+  Status give_swap_room(const agent::Assignment& assignment);
   // Once its work is done.
   void end_later(AttemptId attempt);
   void end_all(TaskEnd how, const std::string& reason);
@@ -104,6 +109,7 @@ class Warden final : public agent::TaskRunner {
     uint64_t timer = 0;  // the one that counts
   };
   std::map<AttemptId, Running> running_;
+  agent::SwapRoom swap_room_;
   int64_t lease_ns_ = 0;
   std::map<int64_t, int64_t> noticed_;  // pauses and how long they were, by boot time
   bool watching_ = false;

@@ -27,12 +27,18 @@ World::World(uint64_t seed, const Plan& plan, const WorldOptions& options)
           (Disk::use(&disk_), std::make_unique<Coordinator>(Coordinator::Surroundings{
                                   loop_, disk_, judge_, network_, options.directory, seed}))),
       losses_(loop_, judge_, nodes_, *coordinator_),
+      room_checks_(loop_, judge_, nodes_, *coordinator_),
       client_({loop_, judge_, *coordinator_, seed,
                [this](const std::string& node, const DatasetId& id) -> const Digest* {
                  const auto* stored = find(node, id);
                  return stored ? &stored->content : nullptr;
-               }}),
-      has_shares_(shares(seed, options.included)) {
+               },
+               [this](const TaskSpec& spec) {
+                 return room_checks_.knows_all_nodes() && room_checks_.never_fits(spec);
+               },
+               [this](const TaskSpec& spec) { return room_checks_.always_fits(spec); }}),
+      has_shares_(shares(seed, options.included)),
+      swaps_(swaps(seed, options.included)) {
   judge_.promises().is_undisturbed_since = [this](int64_t since_ns) {
     return disturbed_until_ns_ < since_ns && are_estimates_right(seed_);
   };
@@ -59,7 +65,7 @@ World::World(uint64_t seed, const Plan& plan, const WorldOptions& options)
           nodes_[static_cast<size_t>(address.back() - '1')]->suspect(id);
         },
         [this](const DatasetId& id) { losses_.damage_noticed(id); },
-        shared_units_of(seed, i, options.included)}));
+        shared_units_of(seed, i, options.included), swap_tiers_of(seed, i, options.included)}));
   judge_.processes().is_told = [this](uint64_t task) { return judge_.has_ended(task); };
   judge_.processes().is_leased_since = [this](int node, int64_t since_ns) {
     return nodes_[static_cast<size_t>(node)]->is_leased_since(since_ns);
@@ -191,6 +197,8 @@ void World::act_on_node(const Action& action) {
       return node.fail_gpu(action.number, 0);
     case Kind::kLoseGpu:
       return node.fail_gpu(action.number, action.lasts_ns);
+    case Kind::kTakeSwapRoom:
+      return node.take_swap_room(action.number, action.lasts_ns);
     case Kind::kReset:
       return network_.reset(action.node);
     default:
@@ -214,6 +222,7 @@ void World::heal() {
 
 void World::cancel_users_of_lost() {
   client_.cancel_users_of_lost();
+  client_.cancel_those([this](const TaskSpec& spec) { return room_checks_.never_fits(spec); });
   loop_.after(5 * kSecond, nullptr, [this] {
     losses_.give_up_damaged();
     cancel_users_of_lost();
@@ -251,8 +260,12 @@ std::optional<Violation> World::run() {
   if (!judge_.verdict()) check_quiet();
   if (!judge_.verdict() && options_.included.contains("shares")) {
     std::vector<SharedUnits> shared;
-    for (const auto& node : nodes_) shared.push_back(node->shared_units());
-    client_.ask_for_all(shared);
+    std::vector<uint64_t> swap_bytes;
+    for (const auto& node : nodes_) {
+      shared.push_back(node->shared_units());
+      swap_bytes.push_back(node->most_swap_bytes());
+    }
+    client_.ask_for_all(shared, swap_bytes);
     if (!run_until(loop_.now_ns() + kLastNs, [this] { return all_ended(); }) && !judge_.verdict())
       check_quiet();
   }

@@ -15,6 +15,7 @@
 #include "tests/dst/losses.h"
 #include "tests/dst/node.h"
 #include "tests/dst/plan.h"
+#include "tests/dst/room_checks.h"
 
 namespace tierpilot::dst {
 
@@ -88,9 +89,10 @@ class World {
   std::unique_ptr<Coordinator> coordinator_;
   std::vector<std::unique_ptr<Node>> nodes_;
   Losses losses_;
+  RoomChecks room_checks_;
   Client client_;
   uint64_t steps_ = 0;
-  const bool has_shares_;
+  const bool has_shares_, swaps_;
   int64_t disturbed_until_ns_ = 0;       // what fails has been got over by then
   std::map<uint64_t, uint32_t> placed_;  // the attempt that has a part of a unit
   // What may be for a moment, and since when it is.

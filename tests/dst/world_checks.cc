@@ -24,6 +24,7 @@ void World::check_step() {
   check_units();
   check_tries();
   check_shares();
+  if (swaps_) room_checks_.check(disturbed_until_ns_);
   if (steps_ % kSavedEvery == 0) check_saved();
   if (steps_ % kBoundsEvery == 0) check_bounds();
   judge_.processes().look(loop_.now_ns());
@@ -107,6 +108,7 @@ void World::check_quiet() {
   if (const auto what = left_over(); !what.empty()) judge_.violated("left-over", what);
   check_memory();
   check_free_units();
+  room_checks_.check_quiet();
 }
 
 // Of a dataset that was told to be removed nobody who is up has bytes.

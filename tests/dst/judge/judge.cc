@@ -17,7 +17,8 @@ const std::vector<std::string>& invariant_names() {
       "left-over",       "undone-promise", "old-checkpoint", "wrong-checkpoint",
       "lost-checkpoint", "short-grace",    "false-verdict",  "broken-promise",
       "undecided",       "over-unit",      "held-back",      "unsound-unit",
-      "wrong-victim"};
+      "wrong-victim",    "over-room",      "out-of-turn",    "idle-room",
+      "unfit-room"};
   return names;
 }
 
@@ -190,6 +191,8 @@ std::string describe(const TaskSpec& spec) {
                         spec.has_gpu_share() ? "GPU" : "group of cores",
                         spec.share.latency_sensitive ? "latency-sensitive, " : "",
                         spec.share.promise_ms, spec.share.promise_on_trial ? " on trial" : "");
+  if (spec.swap_room_bytes > 0)
+    text += fmt::format(", {} MiB of room for swapping", spec.swap_room_bytes >> 20);
   for (const auto& use : spec.datasets)
     text += fmt::format(", {} {}", use.write ? "writes" : "reads", use.dataset);
   return text;

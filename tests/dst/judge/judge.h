@@ -18,6 +18,7 @@
 #include "tests/dst/judge/processes.h"
 #include "tests/dst/judge/promises.h"
 #include "tests/dst/judge/saved_work.h"
+#include "tests/dst/judge/swap_rooms.h"
 
 namespace tierpilot::dst {
 
@@ -25,7 +26,7 @@ namespace tierpilot::dst {
 // came-back, node-fault, skew, stuck, unbounded, crash, ran-again, undone-end, lost-fault,
 // fault-twice, too-soon, stale-read, left-over, undone-promise, old-checkpoint, wrong-checkpoint,
 // lost-checkpoint, short-grace, false-verdict, broken-promise, undecided, over-unit, held-back,
-// unsound-unit, wrong-victim.
+// unsound-unit, wrong-victim, over-room, out-of-turn, idle-room, unfit-room.
 const std::vector<std::string>& invariant_names();
 
 struct Violation {
@@ -54,6 +55,7 @@ class Judge {
   const SavedWork& saved_work() const { return saved_work_; }
   Promises& promises() { return promises_; }
   const Promises& promises() const { return promises_; }
+  SwapRooms& swap_rooms() { return swap_rooms_; }
 
   Contents& contents() { return contents_; }
   // A node has made it this version of the dataset, and will tell so.
@@ -147,6 +149,9 @@ class Judge {
                      [this](const std::string& what) {
                        if (on_tell) on_tell(what);
                      }};
+  SwapRooms swap_rooms_{[this](const std::string& invariant, std::string what) {
+    violated(invariant, std::move(what));
+  }};
   Contents contents_;
   struct Commit {
     uint64_t version = 0;
