@@ -34,6 +34,7 @@ class Node {
 
   void kill(int64_t down_ns);
   void reboot(int64_t down_ns);
+  int number() const { return at_.node; }
   std::string name() const { return fmt::format("n{}", at_.node + 1); }
   // The machine is replaced by one of the same name.
   void lose_disk(int64_t down_ns);

@@ -16,7 +16,9 @@ Status Warden::give_swap_room(const agent::Assignment& assignment) {
   if (assignment.swap_room_bytes == 0) return {};
   const auto grant = swap_room_.take(assignment.attempt, assignment.swap_room_bytes);
   if (!grant) {
-    at_.judge.swap_rooms().lacked(at_.node, assignment.attempt, grant.error().message);
+    // Else others still have it whose lease ended while the machine stood still.
+    if (at_.judge.processes().is_sure(at_.node, at_.loop.now_ns()))
+      at_.judge.swap_rooms().lacked(at_.node, assignment.attempt, grant.error().message);
     return tl::unexpected(grant.error());
   }
   at_.judge.swap_rooms().given(at_.node, assignment.attempt, assignment.swap_room_bytes,

@@ -48,7 +48,10 @@ void World::check_parts(const Node& node) {
     sum.memory_bytes += part.memory_bytes;
     ++sum.jobs;
   }
+  // Beside others still run whose lease ended while the machine stood still.
+  const bool is_sure = judge_.processes().is_sure(node.number(), loop_.now_ns());
   for (const auto& [unit, sum] : sums) {
+    if (!is_sure) break;
     // Each has a thousandth at least, also where no more is left than that.
     if (sum.milli > kWhole + sum.jobs)
       judge_.violated("over-unit", fmt::format("{} jobs have {} thousandths of unit {} of {}",

@@ -50,6 +50,7 @@ class Processes {
   bool has_gang_ended_well(uint64_t gang, uint32_t ranks) const;
   // Until then the node may not have noticed that its machine was paused.
   void unsure(int node, int64_t until_ns) { unsure_until_ns_[node] = until_ns; }
+  bool is_sure(int node, int64_t now_ns) const;
   // At every step: what one may excuse for a moment must not last.
   void look(int64_t now_ns);
   // That the task is a rank of; 0: of none that has run.
@@ -71,7 +72,6 @@ class Processes {
     int64_t at_ns = 0;
   };
   bool lives(const Run& run) const;
-  bool is_sure(int node, int64_t now_ns) const;
   void meet(const Run& run, const Run& other, const char* invariant, int64_t now_ns);
 
   void look_whether_again(const Run& run, int64_t now_ns);
