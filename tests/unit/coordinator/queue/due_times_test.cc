@@ -1,4 +1,4 @@
-// When tasks are due does not change with the clock; promises: share_promises_test.cc.
+// When tasks are due does not change with the clock; promises: share_clock_test.cc.
 #include "coordinator/core/queue/due_times.h"
 
 #include <gtest/gtest.h>
