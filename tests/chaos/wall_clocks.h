@@ -1,4 +1,5 @@
-// A wall clock for each process of a cluster, by a library that is preloaded: tests/system/wall_clock.c.
+// A wall clock for each process of a cluster, by a library that is preloaded:
+// tests/system/wall_clock.c.
 #pragma once
 
 #include <optional>

@@ -67,7 +67,7 @@ void TaskWrites::write(std::vector<uint64_t> changed, std::vector<Dataset> datas
         for (const auto& task : *copies)
           if (status)
             written(task);
-          else if (is_ended(task.state))
+          else if (is_ended(task.state) && unwritten_.has(task.id))
             state_.refused_ends.insert(task.id);
         for (const uint64_t id : noted)
           if (!status) note_again(id);

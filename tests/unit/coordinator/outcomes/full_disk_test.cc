@@ -70,6 +70,30 @@ TEST_F(FullDisk, NobodyIsPlacedBehindAnEndThatCouldNotBeWritten) {
   EXPECT_THAT(node->started, SizeIs(4)) << "and there is room for both ranks";
 }
 
+// It was on its way there twice.
+TEST_F(FullDisk, AnEndThatIsOnDiskHoldsNobodyUpThoughALaterWriteOfItFails) {
+  join("n");
+  const auto id = submit({spec("a"), spec("b", {"a"})})->first_task;
+  place();
+  hold_disk();
+  lifecycle_->exited("n", {id, 1}, success(), nullptr);
+  store_->write(
+      [](Db& db) {
+        return db.execute(
+            "CREATE TRIGGER full BEFORE UPDATE ON tasks BEGIN "
+            "SELECT RAISE(ABORT, 'database or disk is full'); END;");
+      },
+      nullptr);
+  std::optional<Status> later;
+  lifecycle_->writes().write_ends([&](Status status) { later = std::move(status); });
+  release_disk();
+  flush();
+  ASSERT_TRUE(later);
+  EXPECT_FALSE(*later);
+  EXPECT_EQ(stored(id)->state, TaskState::kSucceeded);
+  EXPECT_EQ(state_->blocked_by(*state_->tasks.find(id + 1)), "");
+}
+
 // Whose end failed when it was on its way to the disk itself.
 TEST_F(FullDisk, APlacementIsNotWrittenBehindAnEndThatIsNot) {
   join("n");
