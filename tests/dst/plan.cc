@@ -336,6 +336,8 @@ Plan make_plan(uint64_t seed, const Kinds& included) {
   if (included.contains("node-room")) draw_full_node_disks(seed, plan);
   if (shares_gpus(seed, included)) draw_gpu_faults(seed, plan);
   if (swaps(seed, included)) draw_less_swap_room(seed, plan);
+  if (is_calm(seed, included))
+    std::erase_if(plan, [](const Action& action) { return action.kind >= Kind::kKillCoordinator; });
   std::stable_sort(plan.begin(), plan.end(),
                    [](const Action& a, const Action& b) { return a.at_ns < b.at_ns; });
   return plan;

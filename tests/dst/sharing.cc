@@ -18,6 +18,14 @@ void make_gpu_share(Random& random, TaskSpec& task) {
   if (random.chance(0.3)) task.share.milli = static_cast<uint32_t>(random.between(1, 9)) * 50;
 }
 
+// Several of them wait at a time, and some run for long beside others.
+void promise_more(Random& random, TaskSpec& task) {
+  task.argv[1] = std::to_string(random.between(500, 20'000));
+  if (random.chance(0.6)) task.datasets.clear();
+  task.share.latency_sensitive = task.share.latency_sensitive || random.chance(0.4);
+  task.share.estimate_ms = 1;  // as long as it runs
+}
+
 }  // namespace
 
 bool shares(uint64_t seed, const Kinds& included) {
@@ -26,6 +34,10 @@ bool shares(uint64_t seed, const Kinds& included) {
 
 bool shares_gpus(uint64_t seed, const Kinds& included) {
   return included.contains("gpus") && shares(seed, included) && Random(seed, "gpus").chance(0.6);
+}
+
+bool is_calm(uint64_t seed, const Kinds& included) {
+  return shares(seed, included) && Random(seed, "calm").chance(0.25);
 }
 
 bool are_estimates_right(uint64_t seed) {
@@ -59,6 +71,7 @@ void make_shares(uint64_t seed, uint64_t number, const Kinds& included,
   if (!shares(seed, included)) return;
   Random random(seed, fmt::format("shares {}", number));
   Random more(seed, fmt::format("shares of GPUs {}", number));
+  Random calm(seed, fmt::format("shares of calm runs {}", number));
   for (auto& task : tasks) {
     if (task.is_gang() || random.chance(0.2)) continue;
     if (random.chance(0.5)) task.datasets.clear();
@@ -69,6 +82,7 @@ void make_shares(uint64_t seed, uint64_t number, const Kinds& included,
     task.share.milli = static_cast<uint32_t>(random.between(3, 10)) * 100;
     task.share.latency_sensitive = random.chance(0.5);
     if (random.chance(0.8)) task.share.estimate_ms = runs_ms(task.argv) + 50;
+    if (is_calm(seed, included)) promise_more(calm, task);
     if (shares_gpus(seed, included)) make_gpu_share(more, task);
     set_argument(task.argv, kNeedsMilli, task.share.milli);
     estimate(seed, task);

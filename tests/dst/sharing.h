@@ -16,6 +16,8 @@ using SharedUnits = std::vector<NodeFacts::SharedUnit>;
 SharedUnits shared_units_of(uint64_t seed, int node, const Kinds& included);
 bool shares(uint64_t seed, const Kinds& included);
 bool shares_gpus(uint64_t seed, const Kinds& included);
+// In some of these runs nothing fails, and more is promised: what others excuse is judged there.
+bool is_calm(uint64_t seed, const Kinds& included);
 // What users say of run times is no less than they are, and no promise fails for it.
 bool are_estimates_right(uint64_t seed);
 

@@ -141,7 +141,9 @@ void World::check_trials() {
         std::max(on_trial_since_ns_.emplace(id, loop_.now_ns()).first->second, disturbed_until_ns_);
     const auto part_ns =
         static_cast<int64_t>(kTrialPart * static_cast<double>(spec.share.estimate_ms * kMs));
-    if (loop_.now_ns() - since_ns > part_ns + kDecidedNs)
+    if (loop_.now_ns() - since_ns <= part_ns + kDecidedNs) continue;
+    coordinator_->look_at(id);  // it may be decided and not told yet
+    if (judge_.promises().is_on_trial(id))
       judge_.violated("undecided",
                       fmt::format("the promise of task {} is on trial, and it runs since {:.1f} s "
                                   "of the {:.1f} s that were predicted",

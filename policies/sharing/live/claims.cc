@@ -76,15 +76,16 @@ Claims::Loss Claims::beside(const Sharer& victim, const Sharer& neighbour) const
 Claims::Claims(size_t node, const LiveUnit& unit, const Retained& retained)
     : node_(node), unit_(&unit), retained_(&retained) {
   for (const auto& running : unit.jobs)
-    if (running.job_class == JobClass::kLatencySensitive) insert(running);
+    if (running.job_class == JobClass::kLatencySensitive) insert(running, 0);
 }
 
-void Claims::insert(LiveJob job) {
+void Claims::insert(LiveJob job, double begin_s) {
+  const double job_end_s = begin_s + end_of(job);
   const auto at =
-      std::upper_bound(claims_.begin(), claims_.end(), end_of(job),
-                       [](double end_s, const Claim& claim) { return end_s < end_of(claim.job); });
+      std::upper_bound(claims_.begin(), claims_.end(), job_end_s,
+                       [](double end_s, const Claim& claim) { return end_s < claim.end_s; });
   const auto index = static_cast<size_t>(at - claims_.begin());
-  Claim made{std::move(job), {}};
+  Claim made{std::move(job), job_end_s, {}};
   for (auto& other : claims_) {
     made.beside.push_back(beside(made.job.sharer, other.job.sharer));
     other.beside.insert(other.beside.begin() + static_cast<ptrdiff_t>(index),
@@ -165,7 +166,7 @@ std::vector<Claims::Stretch> Claims::stretches(const WaitingJob& job,
   for (size_t ended = 0; ended <= claims_.size(); ++ended) {
     if (ended > 0) without(ended - 1, job.sharer, those);
     Stretch stretch;
-    stretch.begin_s = ended == 0 ? 0 : end_of(claims_[ended - 1].job);
+    stretch.begin_s = ended == 0 ? 0 : claims_[ended - 1].end_s;
     stretch.room = room(those, ended, kAim);
     stretch.most_room = room(those, ended, kPromiseMargin);
     stretch.kept = those.of_newcomer.kept().lower_beside(upper_ratio(predicted));
@@ -215,11 +216,19 @@ void Claims::add(const Plan& plan, const WaitingJob& job, const Predicted& predi
   placed.id = job.id;
   placed.job_class = job.job_class;
   placed.sharer = job.sharer;
-  placed.need_milli = plan.milli;
   placed.share = {plan.milli, job.memory_bytes_on(predicted)};
-  placed.left_upper_s = plan.end_s;
-  placed.promise_left_s = job.promise_left_s;
-  insert(std::move(placed));
+  if (job.is_promised()) {
+    placed.need_milli = predicted.milli;
+    placed.left_s = predicted.run_s;
+    placed.left_upper_s = predicted.run_upper_s;
+    placed.start_left_s = predicted.start_s;
+    placed.promise_left_s = job.promise_left_s - plan.start_s;
+    return insert(std::move(placed), plan.start_s);
+  }
+  // It goes on with what there was, for so long.
+  placed.need_milli = plan.milli;
+  placed.left_upper_s = plan.end_s - plan.start_s;
+  insert(std::move(placed), plan.start_s);
 }
 
 }  // namespace tierpilot::sharing

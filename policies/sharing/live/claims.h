@@ -38,7 +38,8 @@ class Claims {
     Kept kept() const;
   };
   struct Claim {
-    LiveJob job;
+    LiveJob job;               // as it is once it begins
+    double end_s = 0;          // when others count on it to be done
     std::vector<Loss> beside;  // each of the claims, in their order
   };
   // What all who are there at one moment take of each other's speed and of the newcomer's.
@@ -57,7 +58,7 @@ class Claims {
   static Loss loss(const Kept& kept);
   Loss beside(const Sharer& victim, const Sharer& neighbour) const;
   Together together(const Sharer& newcomer) const;
-  void insert(LiveJob job);
+  void insert(LiveJob job, double begin_s);
   void without(size_t ended, const Sharer& newcomer, Together& those) const;
   std::vector<Stretch> stretches(const WaitingJob& job, const Predicted& predicted) const;
   static double time_from(std::span<const Stretch> stretches, const Predicted& predicted);

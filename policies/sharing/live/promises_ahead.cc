@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "policies/sharing/live/trial.h"
+
 namespace tierpilot::sharing {
 namespace {
 
@@ -29,31 +31,43 @@ void PromisesAhead::waits(WaitingJob job, bool made) {
   kept_.reset();
 }
 
-std::set<uint64_t> PromisesAhead::that_can_be_kept(const std::vector<LiveNode>& nodes) {
+std::map<uint64_t, PromisesAhead::Outlook> PromisesAhead::outlooks(
+    const std::vector<LiveNode>& nodes) {
   plans_ += ahead_.size();
   std::vector<WaitingJob> all;
   for (const auto& each : ahead_) all.push_back(each.job);
   const auto promises = policy_.promises(nodes, {}, all);
-  std::set<uint64_t> kept;
+  std::map<uint64_t, Outlook> found;
   for (const auto& [job, made] : ahead_) {
-    if (made && promises->ask(job).admitted) kept.insert(job.id);
+    if (made && promises->ask(job).admitted) {
+      found[job.id] = Outlook::kSure;
+    } else if (made) {
+      ++plans_;
+      found[job.id] = promises->ask(hoped(job)).admitted ? Outlook::kLikely : Outlook::kLost;
+    }
     promises->add(job);
   }
-  return kept;
+  return found;
+}
+
+bool PromisesAhead::has_hope(const std::map<uint64_t, Outlook>& outlooks) {
+  return std::ranges::any_of(outlooks,
+                             [](const auto& each) { return each.second > Outlook::kLost; });
 }
 
 bool PromisesAhead::would_break(std::vector<LiveNode>& nodes, const WaitingJob& job,
                                 const Start& start) {
   // Best-effort jobs give way.
   if (!any_made_ || job.job_class != JobClass::kLatencySensitive) return false;
-  if (!kept_ && plans_ < most_plans_) kept_ = that_can_be_kept(nodes);
-  if (kept_ && kept_->empty()) return false;
+  if (!kept_ && plans_ < most_plans_) kept_ = outlooks(nodes);
+  if (kept_ && !has_hope(*kept_)) return false;
   if (plans_ >= most_plans_) return ++refusals_ > 0;
   auto& unit = nodes[start.node][start.unit];
   unit.jobs.push_back(as_started(job, start, job.predicted.at(unit.type)));
-  const auto kept = that_can_be_kept(nodes);
+  const auto with = outlooks(nodes);
   unit.jobs.pop_back();
-  const bool breaks = !std::includes(kept.begin(), kept.end(), kept_->begin(), kept_->end());
+  const bool breaks = std::ranges::any_of(
+      *kept_, [&](const auto& without) { return with.at(without.first) < without.second; });
   refusals_ += breaks ? 1 : 0;
   return breaks;
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,8 +47,8 @@ class PromisesAhead {
   // Units have changed.
   void changed() { kept_.reset(); }
   // With that start of a job one of them could not be kept any more, as far as is foreseen, which
-  // could be kept without; or it takes more plans to find out. The nodes are as
-  // they were afterwards.
+  // could be kept without, or only if its run is no longer than is most likely; or it takes more
+  // plans to find out. The nodes are as they were afterwards.
   bool would_break(std::vector<LiveNode>& nodes, const WaitingJob& job, const Start& start);
   // How often it would.
   size_t refusals() const { return refusals_; }
@@ -58,14 +58,16 @@ class PromisesAhead {
     WaitingJob job;
     bool made = false;
   };
-  std::set<uint64_t> that_can_be_kept(const std::vector<LiveNode>& nodes);
+  enum class Outlook : uint8_t { kLost, kLikely, kSure };
+  std::map<uint64_t, Outlook> outlooks(const std::vector<LiveNode>& nodes);
+  static bool has_hope(const std::map<uint64_t, Outlook>& outlooks);
 
   SharePolicy& policy_;
   const size_t most_plans_;
   std::vector<Ahead> ahead_;
   bool any_made_ = false;
   size_t plans_ = 0, refusals_ = 0;
-  std::optional<std::set<uint64_t>> kept_;  // as units are
+  std::optional<std::map<uint64_t, Outlook>> kept_;  // of those that were made, as units are
 };
 
 }  // namespace tierpilot::sharing

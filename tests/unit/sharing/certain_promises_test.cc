@@ -278,6 +278,26 @@ TEST_F(CertainPromises, AreKeptWhereAllGoesAsForetold) {
   EXPECT_GT(made, 500);
 }
 
+// Whoever waits takes as much once it has started.
+TEST_F(CertainPromises, CountWhatThoseBeforeThemWillTake) {
+  SeededRandom random(11);
+  for (int round = 0; round < 300; ++round) {
+    const auto milli = 300 + 50 * static_cast<uint32_t>(random.below(15));
+    const double run_s = 5 + 50 * random.unit();
+    auto first = waiting(milli, run_s, run_s * (1.2 + 4 * random.unit()));
+    first.id = 1;
+    auto started = foretold_job(1, kSensitive, milli, milli);
+    started.left_s = first.predicted["cpu"].run_s;
+    started.left_upper_s = run_s;
+    started.promise_left_s = first.promise_left_s;
+    const auto job = waiting(1000, 5 + 50 * random.unit(), 1);
+    const double behind_s = admit_beside({}, job, {first}).earliest_s,
+                 beside_s = admit_beside({started}, job).earliest_s;
+    EXPECT_NEAR(behind_s, beside_s, 1e-6)
+        << milli << " for " << run_s << " s within " << first.promise_left_s;
+  }
+}
+
 TEST_F(CertainPromises, NobodyBeforeOneThatWaitsIsSlowedForWhoHasNone) {
   auto promised = foretold_job(1, kSensitive, 850, 850),
        other = foretold_job(2, kBestEffort, 150, 150);
