@@ -18,8 +18,8 @@
 #include "coordinator/core/sharing/share_forecasts.h"
 #include "coordinator/core/sharing/share_record.h"
 #include "coordinator/core/sharing/slow_downs.h"
-#include "policies/sharing/live/promises_ahead.h"
 #include "policies/sharing/live/share_policy.h"
+#include "policies/sharing/live/waiting_promises.h"
 
 namespace tierpilot {
 
@@ -149,12 +149,14 @@ class ShareKeeper {
   void end_trials_of_waiting();
   void end_trials(const std::vector<uint64_t>& tasks, TrialEnd end);
   std::string stands_back(const Task& task, const Units& units) const;
-  void look_at(Task& task, Units& units, sharing::PromisesAhead& ahead);
+  void look_at(Task& task, Units& units, sharing::WaitingPromises& promises);
   bool lacks_swap_room(const Task& task, const Units& now, const sharing::WaitingJob& job) const;
   std::string why_it_waits(const Task& task, const Units& units,
                            const sharing::WaitingJob& job) const;
   // In the order in which they are looked at.
   std::vector<uint64_t> queue_to_look_at() const;
+  std::vector<sharing::WaitingJob> promised_among(const std::vector<uint64_t>& tasks,
+                                                  const Units& units) const;
   void look_through_queue(Units& units);
   // Null: it may have it, if it has enough left.
   const char* node_refuses(const Task& task, const NodeRecord& node) const;
@@ -167,11 +169,11 @@ class ShareKeeper {
   // On units that it may use: of its own node, if it wants one, and not kept for others.
   std::optional<sharing::Start> start_for(const Task& task, Units& units,
                                           const sharing::WaitingJob& job,
-                                          sharing::PromisesAhead& ahead);
+                                          sharing::WaitingPromises& promises);
   // On those that are kept for nobody.
   std::optional<sharing::Start> start_elsewhere(const Task& task, Units& units,
                                                 const sharing::WaitingJob& job,
-                                                sharing::PromisesAhead& ahead);
+                                                sharing::WaitingPromises& promises);
   // And not `shut`, by node and unit.
   std::optional<sharing::Start> start_on_open(const Task& task, Units& units,
                                               const sharing::WaitingJob& job,

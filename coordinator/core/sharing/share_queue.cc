@@ -19,10 +19,6 @@ constexpr int64_t kLongestLook_ns = 50'000'000;
 constexpr int64_t kShortLook_ns = 2'000'000;  // after which nothing rests
 constexpr int64_t kRestPerLook = 3;           // so long a rest as so many looks
 
-bool was_promised(const Task& task) {
-  return task.spec.share.promise_ms > 0 && !is_on_trial(task);
-}
-
 std::string listed(const std::vector<uint64_t>& tasks) {
   std::string text;
   for (const uint64_t task : tasks) text += fmt::format("{}{}", text.empty() ? "" : ", ", task);
@@ -56,6 +52,21 @@ std::vector<uint64_t> ShareKeeper::queue_to_look_at() const {
   return ids;
 }
 
+// To whom a promise was made that may be kept.
+std::vector<sharing::WaitingJob> ShareKeeper::promised_among(const std::vector<uint64_t>& tasks,
+                                                             const Units& now) const {
+  std::vector<sharing::WaitingJob> promised;
+  for (const uint64_t id : tasks) {
+    const auto& task = *state_.tasks.find(id);
+    if (promised.size() == sharing::WaitingPromises::kMost || !has_promise_to_keep(state_, task))
+      break;  // they come first
+    if (is_on_trial(task)) continue;
+    if (auto job = waiting_job(task, now); !job.predicted.empty())
+      promised.push_back(std::move(job));
+  }
+  return promised;
+}
+
 void ShareKeeper::look_through_queue(Units& now) {
   constexpr const char* kBeyond = "waiting for others that are looked at before it: they are many";
   const int64_t until_ns = state_.clock.boot_ns() + kLongestLook_ns;
@@ -63,9 +74,10 @@ void ShareKeeper::look_through_queue(Units& now) {
   RefusedAlike refused([this](const TaskSpec& spec) {
     return forecasts_.knows(spec) || slow_downs_.knows(spec.name);
   });
-  sharing::PromisesAhead ahead(*policy_, kMostPlans);
+  const auto queue = queue_to_look_at();
+  sharing::WaitingPromises promises(*policy_, promised_among(queue, now), kMostPlans);
   uint64_t go_on_with = 0;
-  for (const uint64_t id : queue_to_look_at()) {
+  for (const uint64_t id : queue) {
     auto* task = state_.tasks.find(id);
     if (!task) continue;
     auto why = stands_back(*task, now);
@@ -75,14 +87,11 @@ void ShareKeeper::look_through_queue(Units& now) {
     const bool goes_on = in_time || task->spec.share.latency_sensitive;
     if (why.empty() && goes_on && ++looked_at[task->spec.share.engine] <= kMostLookedAtClosely) {
       const size_t kept = kept_for_.size();
-      look_at(*task, now, ahead);
+      look_at(*task, now, promises);
       if (kept_for_.size() < kept) refused.clear();
       if (task->state == TaskState::kQueued && !has_kept_unit(id)) refused.add(*task, task->reason);
       continue;
     }
-    if (task->spec.share.latency_sensitive && !ahead.is_full())
-      if (auto job = waiting_job(*task, now); !job.predicted.empty())
-        ahead.waits(std::move(job), was_promised(*task));
     // Nobody keeps a unit while others are not looked at for it.
     if (has_kept_unit(id)) {
       let_go(id);
@@ -108,7 +117,7 @@ std::string ShareKeeper::stands_back(const Task& task, const Units& now) const {
   return state_.blocked_by(task);
 }
 
-void ShareKeeper::look_at(Task& task, Units& now, sharing::PromisesAhead& ahead) {
+void ShareKeeper::look_at(Task& task, Units& now, sharing::WaitingPromises& promises) {
   const auto job = waiting_job(task, now);
   if (job.predicted.empty()) {
     let_go(task.id);
@@ -116,17 +125,15 @@ void ShareKeeper::look_at(Task& task, Units& now, sharing::PromisesAhead& ahead)
     return;
   }
   const int64_t begin_ns = state_.clock.boot_ns();
-  const size_t refusals = ahead.refusals();
-  const auto start = start_for(task, now, job, ahead);
+  const size_t refusals = promises.refusals();
+  const auto start = start_for(task, now, job, promises);
   const int64_t decide_ns = state_.clock.boot_ns() - begin_ns;
-  if (!start || !start->preempted.empty()) ahead.waits(job, was_promised(task));
   if (!start) {
-    task.reason = "waiting for " + (ahead.refusals() > refusals
-                                        ? "a unit that no promise to a task before it counts on"
+    task.reason = "waiting for " + (promises.refusals() > refusals
+                                        ? "a unit that no promise to another task counts on"
                                         : why_it_waits(task, now, job));
     return;
   }
-  ahead.changed();
   const auto& node = *now.nodes[start->node];
   auto& unit = now.live[start->node][start->unit];
   if (!start->preempted.empty()) {
@@ -135,8 +142,10 @@ void ShareKeeper::look_at(Task& task, Units& now, sharing::PromisesAhead& ahead)
       preempt(other, task.id,
               fmt::format("task {}, which is latency-sensitive, needs its share", task.id));
     task.reason = "waiting for tasks to give up their shares: " + listed(start->preempted);
+    promises.changed();
     return;
   }
+  promises.started(task.id);
   for (const auto& [other, milli] : start->shrunk) order(other, milli);
   for (auto& running : unit.jobs)
     for (const auto& [other, milli] : start->shrunk)

@@ -7,30 +7,30 @@
 namespace tierpilot {
 
 using sharing::ClosedUnits;
-using sharing::PromisesAhead;
+using sharing::WaitingPromises;
 
 std::optional<sharing::Start> ShareKeeper::start_for(const Task& task, Units& units,
                                                      const sharing::WaitingJob& job,
-                                                     PromisesAhead& ahead) {
+                                                     WaitingPromises& promises) {
   std::optional<sharing::Start> on_kept;
   if (has_kept_unit(task.id)) {
     on_kept = start_on_kept(task, units, job);
     if (on_kept && on_kept->preempted.empty()) return on_kept;
     if (!on_kept) let_go(task.id);
   }
-  auto start = start_elsewhere(task, units, job, ahead);
+  auto start = start_elsewhere(task, units, job, promises);
   // While others end for it, only where nobody has to.
   return on_kept && !(start && start->preempted.empty()) ? on_kept : start;
 }
 
-// Where it breaks no promise to those that wait before it.
+// Where it breaks no promise to others that wait.
 std::optional<sharing::Start> ShareKeeper::start_elsewhere(const Task& task, Units& units,
                                                            const sharing::WaitingJob& job,
-                                                           PromisesAhead& ahead) {
+                                                           WaitingPromises& promises) {
   std::vector<std::pair<size_t, size_t>> shut;
-  while (shut.size() < PromisesAhead::kMostTries) {
+  while (shut.size() < WaitingPromises::kMostTries) {
     auto start = start_on_open(task, units, job, shut);
-    if (!start || !ahead.would_break(units.live, job, *start)) return start;
+    if (!start || !promises.would_break(units.live, job, *start)) return start;
     shut.emplace_back(start->node, start->unit);
   }
   return std::nullopt;

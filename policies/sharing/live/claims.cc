@@ -17,8 +17,8 @@ double end_of(const LiveJob& job) {
   if (!job.is_promised() || job.promise_left_s <= 0)
     return job.left_upper_s > 0 ? job.left_upper_s : kNever;
   if (job.left_upper_s <= 0) return job.promise_left_s;
-  const double aimed_s = std::max(kAim * job.promise_left_s, job.left_upper_s / kLeastKept);
-  return std::min(job.promise_left_s, aimed_s);
+  const double end_s = std::max(aimed_s(job, kAim), job.left_upper_s / kLeastKept);
+  return std::min(job.promise_left_s, end_s);
 }
 
 // What is left of a run, both parts in seconds of a full speed.
@@ -202,8 +202,9 @@ Plan Claims::plan(const WaitingJob& job, const Predicted& predicted) const {
     if (end_s <= job.promise_left_s) {
       const WorkLeft work{predicted.milli, predicted.run_upper_s, predicted.start_s};
       const double within_s = job.promise_left_s - at_s;
-      // It starts only where a share that stays as it is would do, and waits else.
+      // It starts only where a share and neighbours that stay as they are would do, and waits else.
       if (needed_milli(work, within_s, begin.kept, kPromiseMargin) > begin.most_room) continue;
+      if (needed_speed(predicted.run_upper_s, within_s) > begin.kept) continue;
       return {at_s, end_s, needed_milli(work, within_s, begin.kept)};
     }
     if (end_s < soonest.end_s) soonest = {at_s, end_s, std::min(begin.room, predicted.milli)};

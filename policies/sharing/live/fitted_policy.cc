@@ -231,14 +231,41 @@ std::vector<Preempted> who_has_to_go(const LiveUnit& whole, const Retained& reta
 // What each job of a unit has at least, by its id.
 using Least = std::map<uint64_t, uint32_t>;
 
-// Gives each what its promise needs, as far as there is room beside the least of those that come
-// after it, and gives the sum.
+// What cannot be kept any more, is only on trial or was not asked for takes nothing from a promise
+// that was made.
+int rank(const LiveJob* job) {
+  if (!job->is_promised()) return 3;
+  if (job->left_s >= job->promise_left_s) return 2;
+  return job->on_trial ? 1 : 0;
+}
+
+// What each has in any case: its least, and what keeps a promise that was made, the first ones
+// first.
+Least kept_for_each(const std::vector<LiveJob*>& sensitive, const LiveUnit& unit, Least least,
+                    const Retained& retained) {
+  uint32_t sum = 0;
+  for (const auto* job : sensitive) sum += least.at(job->id);
+  for (const auto* job : sensitive) {
+    if (rank(job) != 0) continue;
+    auto& milli = least.at(job->id);
+    const double kept = Neighbours(retained, unit.jobs).kept(*job).lower_beside(upper_ratio(*job));
+    const uint32_t more = std::max(needed_milli(*job, kept, kPromiseMargin), milli) - milli;
+    const uint32_t taken = std::min(more, unit.whole.milli - std::min(unit.whole.milli, sum));
+    milli += taken;
+    sum += taken;
+  }
+  return least;
+}
+
+// Gives each what its promise needs to be ahead, as far as there is room beside what others have in
+// any case, and gives the sum.
 uint32_t serve(const std::vector<LiveJob*>& sensitive, const LiveUnit& unit, const Least& least,
                const Retained& retained, double aim) {
+  const auto sure = kept_for_each(sensitive, unit, least, retained);
   uint32_t given = 0, later = 0;
-  for (const auto* job : sensitive) later += least.at(job->id);
+  for (const auto* job : sensitive) later += sure.at(job->id);
   for (auto* job : sensitive) {
-    later -= least.at(job->id);
+    later -= sure.at(job->id);
     const uint32_t room = unit.whole.milli - std::min(unit.whole.milli, given + later);
     const double kept = Neighbours(retained, unit.jobs).kept(*job).lower_beside(upper_ratio(*job));
     job->share.milli =
@@ -248,14 +275,6 @@ uint32_t serve(const std::vector<LiveJob*>& sensitive, const LiveUnit& unit, con
     given += job->share.milli;
   }
   return given;
-}
-
-// What cannot be kept any more, is only on trial or was not asked for takes nothing from a promise
-// that was made.
-int rank(const LiveJob* job) {
-  if (!job->is_promised()) return 3;
-  if (job->left_s >= job->promise_left_s) return 2;
-  return job->on_trial ? 1 : 0;
 }
 
 // From what each has to what each is to have: who shrinks first. What is hardly another share is

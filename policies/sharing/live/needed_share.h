@@ -57,8 +57,20 @@ inline double upper_ratio(const Predicted& predicted) {
   return upper_ratio(predicted.run_s, predicted.run_upper_s);
 }
 
+// In which a job with a promise is to be done: a part of all the time that it had when it started,
+// as others count on its end. Who is late for that catches up, but not at any cost.
+inline double aimed_s(const LiveJob& job, double aim) {
+  constexpr double kCatchUp = 0.5;
+  if (aim >= kPromiseMargin) return aim * job.promise_left_s;
+  return std::max(aim * job.promise_left_s - (1 - aim) * job.elapsed_s,
+                  kCatchUp * aim * job.promise_left_s);
+}
+
 inline uint32_t needed_milli(const LiveJob& job, double retained, double aim = kAim) {
-  return needed_milli({job.need_milli, job.left_upper_s, job.start_left_s}, job.promise_left_s,
+  const double promise_left_s = job.promise_left_s >= kNoPromise || job.promise_left_s <= 0
+                                    ? job.promise_left_s
+                                    : aimed_s(job, aim) / aim;
+  return needed_milli({job.need_milli, job.left_upper_s, job.start_left_s}, promise_left_s,
                       retained, aim);
 }
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "policies/sharing/live/promises_ahead.h"
+#include "policies/sharing/live/waiting_promises.h"
 #include "policies/sim/sharing/pace_learning.h"
 #include "policies/sim/sharing/running_jobs.h"
 #include "policies/sim/sharing/trials.h"
@@ -279,7 +279,7 @@ class Simulation {
     std::map<std::pair<int, uint64_t>, size_t> left;
     auto now = nodes();
     const bool promise_waits = this->promise_waits();
-    PromisesAhead ahead(policy_);
+    WaitingPromises promises(policy_, promised());
     for (size_t i = 0; i < queue_.size();) {
       auto& left_alike = left[{rank(queue_[i]), queue_[i].job->types}];
       if (left_alike == kMostLeft) {
@@ -290,14 +290,13 @@ class Simulation {
         fail_trial(queue_[i].job->whole_id());
       const auto waiting = queue_[i];
       const auto job = asked(waiting);
-      const auto start = start_that_keeps(ahead, now, job);
+      const auto start = start_that_keeps(promises, now, job);
       if (!start) {
-        ahead.waits(job, job.is_promised() && !waiting.on_trial);
         ++left_alike;
         ++i;
         continue;
       }
-      ahead.changed();
+      promises.started(job.id);
       queue_.erase(queue_.begin() + static_cast<ptrdiff_t>(i));
       for (const auto& [id, milli] : start->shrunk) resize(id, milli);
       const size_t queued = queue_.size();
@@ -312,15 +311,23 @@ class Simulation {
     }
   }
 
-  std::optional<Start> start_that_keeps(PromisesAhead& ahead, std::vector<LiveNode>& now,
+  // To whom a promise was made, in the order of the queue.
+  std::vector<WaitingJob> promised() const {
+    std::vector<WaitingJob> made;
+    for (const auto& waiting : queue_)
+      if (rank(waiting) == 0 && !waiting.on_trial) made.push_back(asked(waiting));
+    return made;
+  }
+
+  std::optional<Start> start_that_keeps(WaitingPromises& promises, std::vector<LiveNode>& now,
                                         const WaitingJob& job) {
     std::vector<size_t> shut;
-    while (shut.size() < PromisesAhead::kMostTries) {
+    while (shut.size() < WaitingPromises::kMostTries) {
       ClosedUnits closed;
       for (const size_t unit : shut) closed.close(now.front()[unit]);
       auto start = policy_.place(now, job);
       closed.open();
-      if (!start || !ahead.would_break(now, job, *start)) return start;
+      if (!start || !promises.would_break(now, job, *start)) return start;
       shut.push_back(start->unit);
     }
     return std::nullopt;

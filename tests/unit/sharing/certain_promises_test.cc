@@ -199,6 +199,7 @@ TEST_F(CertainPromises, BeginWhenWhoWasPromisedFirstIsDoneNotWhenItWouldBeLate) 
 // It has what is left beside the first one, and all of it when that is done.
 TEST_F(CertainPromises, HoldOfWhatBecomesFreeInTheirTime) {
   auto first = foretold_job(1, kSensitive, 1000, 1000);
+  first.elapsed_s = 0;
   first.left_s = first.left_upper_s = 50;
   first.promise_left_s = 100;
   auto newcomer = waiting(900, 20, 80);
@@ -209,6 +210,7 @@ TEST_F(CertainPromises, HoldOfWhatBecomesFreeInTheirTime) {
   ASSERT_TRUE(start);
   auto second = foretold_job(newcomer.id, kSensitive, start->share.milli, 900);
   second.need_milli = 900;
+  second.elapsed_s = 0;
   second.left_s = second.left_upper_s = 20;
   second.promise_left_s = newcomer.promise_left_s;
   for (const auto& [id, milli] : start->shrunk) unit.jobs[0].share.milli = milli;
@@ -220,6 +222,7 @@ TEST_F(CertainPromises, HoldOfWhatBecomesFreeInTheirTime) {
         if (id == job.id) job.share.milli = milli;
       job.left_s -= 0.5 * speed_with(job.share.milli, job.need_milli);
       job.left_upper_s = job.left_s;
+      job.elapsed_s += 0.5;
       job.promise_left_s -= 0.5;
       ASSERT_GE(job.promise_left_s, 0) << job.id << " has " << job.left_s << " s left";
     }
@@ -249,6 +252,7 @@ bool is_kept(SharePolicy& policy, LiveUnit unit, WaitingJob job) {
     for (auto& each : unit.jobs) {
       each.left_s -= 0.5 * speed_with(each.share.milli, each.need_milli);
       each.left_upper_s = each.left_s;
+      each.elapsed_s += 0.5;
       each.promise_left_s -= 0.5;
       if (each.id == job.id) left_s = each.left_s;
       if (each.left_s > 0 && each.promise_left_s < 0) return false;
@@ -287,6 +291,7 @@ TEST_F(CertainPromises, CountWhatThoseBeforeThemWillTake) {
     auto first = waiting(milli, run_s, run_s * (1.2 + 4 * random.unit()));
     first.id = 1;
     auto started = foretold_job(1, kSensitive, milli, milli);
+    started.elapsed_s = 0;
     started.left_s = first.predicted["cpu"].run_s;
     started.left_upper_s = run_s;
     started.promise_left_s = first.promise_left_s;

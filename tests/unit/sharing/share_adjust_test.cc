@@ -56,5 +56,26 @@ TEST(Adjust, APromiseThatIsLostTakesNothingFromOneThatCanBeKept) {
   EXPECT_LE(100 * 900.0 / milli_of(unit, adjustment, 2), 170);
 }
 
+bool is_in_time(const LiveUnit& unit, const Adjustment& adjustment, const LiveJob& job) {
+  return job.left_s * job.need_milli <= job.promise_left_s * milli_of(unit, adjustment, job.id);
+}
+
+TEST(Adjust, NobodyIsAheadOfAPromiseAtTheCostOfAnother) {
+  const auto long_one = promised(1, 706, 974, 4800, 8283),
+             short_one = promised(2, 257, 264, 527, 1122);
+  for (const auto& unit : {unit_with({long_one, short_one}), unit_with({short_one, long_one})}) {
+    const auto adjustment = policy("share")->adjust(unit);
+    expect_within(unit, adjustment);
+    for (const auto& job : unit.jobs) EXPECT_TRUE(is_in_time(unit, adjustment, job)) << job.id;
+  }
+}
+
+TEST(Adjust, OfTwoThatCannotBothBeKeptTheFirstIs) {
+  const auto unit = unit_with({promised(1, 500, 1000, 80, 100), promised(2, 500, 1000, 80, 100)});
+  const auto adjustment = policy("share")->adjust(unit);
+  expect_within(unit, adjustment);
+  EXPECT_TRUE(is_in_time(unit, adjustment, unit.jobs[0]));
+}
+
 }  // namespace
 }  // namespace tierpilot::sharing

@@ -1,8 +1,7 @@
-// Who starts must leave those that wait before it what was promised to them.
+// Who starts must leave those that wait what was promised to them.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,44 +29,42 @@ class ClosedUnits {
   std::vector<std::pair<std::string*, std::string>> closed_;
 };
 
-// Through one look at a queue.
-class PromisesAhead {
+// Of those that were made, through one look at a queue.
+class WaitingPromises {
  public:
-  static constexpr size_t kMostTries = 8;    // units that a job is tried on
-  static constexpr size_t kMostAhead = 128;  // plans are made for each: more would take long
+  static constexpr size_t kMostTries = 8;  // units that a job is tried on
+  static constexpr size_t kMost = 128;     // plans are made for each: more would take long
 
-  // `most_plans`: so many are made at most, each for one that waits.
-  explicit PromisesAhead(SharePolicy& policy, size_t most_plans = SIZE_MAX)
-      : policy_(policy), most_plans_(most_plans) {}
+  // `made`: in the order of the queue, the first ones count. `most_plans`: so many are made at
+  // most, each for one that waits.
+  WaitingPromises(SharePolicy& policy, std::vector<WaitingJob> made, size_t most_plans = SIZE_MAX);
 
-  // The next in the queue waits on. `made`: it was promised to be done in time. Not where it is
-  // full.
-  void waits(WaitingJob job, bool made);
-  bool is_full() const { return ahead_.size() >= kMostAhead; }
+  // It waits no more.
+  void started(uint64_t job);
   // Units have changed.
-  void changed() { kept_.reset(); }
+  void changed() { outlooks_.reset(); }
   // With that start of a job one of them could not be kept any more, as far as is foreseen, which
   // could be kept without, or only if its run is no longer than is most likely; or it takes more
-  // plans to find out. The nodes are as they were afterwards.
+  // plans to find out. Where the job is one of them itself, those that come after it count only as
+  // long as it can wait, and it does not wait for plans. The nodes are as they were afterwards.
   bool would_break(std::vector<LiveNode>& nodes, const WaitingJob& job, const Start& start);
   // How often it would.
   size_t refusals() const { return refusals_; }
 
  private:
-  struct Ahead {
-    WaitingJob job;
-    bool made = false;
-  };
   enum class Outlook : uint8_t { kLost, kLikely, kSure };
-  std::map<uint64_t, Outlook> outlooks(const std::vector<LiveNode>& nodes);
-  static bool has_hope(const std::map<uint64_t, Outlook>& outlooks);
+  using Outlooks = std::vector<Outlook>;  // of those that wait
+
+  // Without the one at `but_for`, which has kSure then.
+  Outlooks foreseen(const std::vector<LiveNode>& nodes, size_t but_for);
+  size_t place_of(uint64_t job) const;
+  bool breaks(const Outlooks& with, size_t own) const;
 
   SharePolicy& policy_;
   const size_t most_plans_;
-  std::vector<Ahead> ahead_;
-  bool any_made_ = false;
+  std::vector<WaitingJob> made_;
   size_t plans_ = 0, refusals_ = 0;
-  std::optional<std::map<uint64_t, Outlook>> kept_;  // of those that were made, as units are
+  std::optional<Outlooks> outlooks_;  // as units are
 };
 
 }  // namespace tierpilot::sharing
