@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -62,6 +63,12 @@ void tell_recorder(const RecordCommand& command, const fs::path& boot, const fs:
   unsetenv("TIERPILOT_SWAP_BUDGET");
 }
 
+// Whoever ends this means the program, which would train on alone.
+std::atomic<pid_t> passed_on_to;
+void pass_on(int signal) {
+  if (const pid_t program = passed_on_to) ::kill(program, signal);
+}
+
 // Its exit code; 128 and more: a signal. Where what is printed here is JSON, what the program
 // prints is beside it.
 Result<int> run(const RecordCommand& command, bool json) {
@@ -81,9 +88,12 @@ Result<int> run(const RecordCommand& command, bool json) {
   // Ctrl-C is for the program: what it has recorded by then is a step.
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGQUIT, SIG_IGN);
+  passed_on_to = child;
+  for (const int signal : {SIGTERM, SIGHUP}) std::signal(signal, pass_on);
   int status = 0;
   while (waitpid(child, &status, 0) < 0)
     if (errno != EINTR) return fail_errno(errno, "waiting for " + command.command.front());
+  passed_on_to = 0;  // the number may be another's by now
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

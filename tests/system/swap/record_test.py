@@ -4,6 +4,7 @@ import functools
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -209,6 +210,18 @@ class Record(unittest.TestCase):
             self.assertTrue(os.path.islink(self.log))
             self.assertIn("INSTRUCTION", self.lines()[0])
         self.assertEqual(os.listdir(os.path.join(folder, "kept")), ["real.dtr"])
+
+    def test_a_signal_that_ends_it_ends_the_program_whose_step_is_kept(self):
+        waits = "print('ready', flush=True)\nimport time\ntime.sleep(60)\n"
+        for sent, program in ((signal.SIGTERM, PROGRAM), (signal.SIGHUP, "")):
+            words = TIERTOOL, "swap", "record", "--log", self.log, "--", sys.executable, "-c", program + waits
+            recording = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            while recording.stdout.readline() not in ("ready\n", ""):
+                pass
+            recording.send_signal(sent)
+            _, said = recording.communicate(timeout=30)  # both ends of the pipes are closed
+            self.assertEqual(recording.returncode, 128 + sent, said)
+            self.assertEqual(os.listdir(os.path.dirname(self.log)), ["step.dtr"] if program else ["step.dtr.earlier"])
 
     def test_where_no_step_was_recorded_its_end_is_the_programs_too(self):
         self.assertEqual(self.record("raise SystemExit(9)").returncode, 9)
