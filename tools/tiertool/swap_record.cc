@@ -118,9 +118,17 @@ Status put_in_place(const fs::path& recorded, const fs::path& log, const RecordC
                           moved ? "; what was there is " + aside.native() + " now" : ""));
 }
 
+Status can_be_recorded(const std::vector<std::string>& command) {
+  if (fs::path(command.front()).filename() == "tierpilot-swap")
+    return fail(ErrorCode::kInvalid, fmt::format("'{}' swaps, and records nothing: record the "
+                                                 "program that it would run",
+                                                 command.front()));
+  return reads_pythonpath(command);
+}
+
 int record(const Context& context, const RecordCommand& command) {
-  if (const auto reads = reads_pythonpath(command.command); !reads)
-    return print_error(context.output, reads.error());
+  if (const auto can = can_be_recorded(command.command); !can)
+    return print_error(context.output, can.error());
   const auto boot = python_boot();
   if (!boot) return print_error(context.output, boot.error());
   const auto place = place_of(command.log);

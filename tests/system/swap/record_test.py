@@ -223,6 +223,11 @@ class Record(unittest.TestCase):
             self.assertEqual(recording.returncode, 128 + sent, said)
             self.assertEqual(os.listdir(os.path.dirname(self.log)), ["step.dtr"] if program else ["step.dtr.earlier"])
 
+    def test_a_program_that_swaps_is_refused_as_nothing_would_be_recorded(self):
+        refused = run(TIERTOOL, "swap", "record", "--log", self.log, "--", "/usr/bin/tierpilot-swap", "run", "--", "python3")
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("record the program that it would run", refused.stderr)
+
     def test_where_no_step_was_recorded_its_end_is_the_programs_too(self):
         self.assertEqual(self.record("raise SystemExit(9)").returncode, 9)
         self.assertEqual(self.record("pass").returncode, 3)
