@@ -7,5 +7,7 @@ template <class... Handlers>
 struct Overloaded : Handlers... {
   using Handlers::operator()...;
 };
+template <class... Handlers>  // clang 14 needs it
+Overloaded(Handlers...) -> Overloaded<Handlers...>;
 
 }  // namespace tierpilot
