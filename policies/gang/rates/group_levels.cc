@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <unordered_map>
 
 #include "base/table/cell.h"
@@ -17,14 +18,15 @@ constexpr double kMaxChanging = 0.1;  // units, of those with several failures, 
 
 struct Column {
   std::string name;
-  // The cell of a row; "": not known.
-  std::vector<std::string> of_installed;                 // by row
+  // A cell; "": not known.
+  std::optional<size_t> of_installed;                    // which group of that table
   std::unordered_map<std::string, std::string> of_unit;  // from the failures
   std::unordered_map<std::string, std::string> of_node;
 };
 
 std::string_view cell_of(const HistoryRow& row, size_t group) {
-  return group == SIZE_MAX ? row.node : row.groups[group];
+  if (group == SIZE_MAX) return row.node;
+  return group < row.groups.size() ? std::string_view(row.groups[group]) : std::string_view();
 }
 
 // False: it tells of failures, not of units.
@@ -61,7 +63,7 @@ void add_installed_column(const HistoryTable& installed, size_t group,
   if (found == columns.end())
     found = columns.insert(columns.end(),
                            Column{.name = name, .of_installed = {}, .of_unit = {}, .of_node = {}});
-  for (const auto& row : installed.rows) found->of_installed.emplace_back(cell_of(row, group));
+  if (!found->of_installed) found->of_installed = group;
 }
 
 std::vector<Column> find_columns(const HistoryTable& failures, const HistoryTable& installed) {
@@ -84,9 +86,8 @@ std::vector<Column> find_columns(const HistoryTable& failures, const HistoryTabl
 std::string value_for(const Column& column, const Service& service, const HistoryTable& installed,
                       const std::string& unit) {
   const int32_t row = service.levels.front();
-  if (row >= 0 && !column.of_installed.empty() && !column.of_installed[row].empty())
-    return column.of_installed[row];
-  if (row >= 0 && !column.of_installed.empty()) return {};  // that file would know
+  if (row >= 0 && column.of_installed)  // no other file would know
+    return std::string(cell_of(installed.rows[static_cast<size_t>(row)], *column.of_installed));
   if (const auto found = column.of_unit.find(unit); found != column.of_unit.end())
     return found->second;
   if (row >= 0)
@@ -131,6 +132,8 @@ void set_group_levels(const HistoryTable& failures, const HistoryTable& installe
     const bool is_node = column.name == "node";
     if (!is_node) class_numbers(values);
     Names names;
+    if (std::all_of(values.begin(), values.end(), [](const auto& value) { return value.empty(); }))
+      continue;  // else each service would have a level of each of thousands of empty columns
     for (size_t i = 0; i < values.size(); ++i)
       levels[i].push_back(values[i].empty() ? kUnknownLevel
                                             : static_cast<int32_t>(names.number(values[i])));

@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kSameDay = 1;  // a unit taken out for a failure may be gone a little before it
 constexpr uint32_t kMaxFleet = 10'000'000;
+constexpr size_t kMaxLevels = 100'000'000;
 
 struct Reading {
   HistoryTable failures;
@@ -91,14 +92,17 @@ void part_services(FailureHistory& history) {
   }
 }
 
+// After part_services(): of a unit they begin and end one after the other.
 void count_outside(FailureHistory& history) {
   std::vector<std::vector<const Service*>> of_unit(history.units.size());
   for (const auto& service : history.services) of_unit[service.unit].push_back(&service);
   for (const auto& failure : history.failures) {
     const auto& services = of_unit[failure.unit];
-    history.outside_service += std::none_of(services.begin(), services.end(), [&](const auto* at) {
-      return failure.day >= at->begin_day - kSameDay && failure.day <= at->end_day + kSameDay;
-    });
+    const auto next = std::partition_point(
+        services.begin(), services.end(),
+        [&](const auto* service) { return service->end_day + kSameDay < failure.day; });
+    history.outside_service +=
+        next == services.end() || failure.day < (*next)->begin_day - kSameDay;
   }
 }
 
@@ -118,6 +122,16 @@ Status check(const HistoryFiles& files, const Reading& reading) {
                 fmt::format("the fleet is said to have {} units, but the files name {}",
                             *files.fleet, reading.units.names().size()));
   return {};
+}
+
+// Of each service a level of each group is kept.
+Status check_groups(const HistoryFiles& files, const Reading& reading) {
+  const size_t groups = reading.failures.groups.size() + reading.installed.groups.size();
+  if (reading.history.services.size() * groups <= kMaxLevels) return {};
+  return fail(ErrorCode::kInvalid,
+              fmt::format("'{}': {} groups of {} services are more than can be learned from; leave "
+                          "out columns that tell nothing of units",
+                          files.failures.string(), groups, reading.history.services.size()));
 }
 
 bool names_idle_units(const HistoryTable& failures) {
@@ -152,6 +166,7 @@ Result<FailureHistory> read_failure_history(const HistoryFiles& files) {
   for (uint32_t i = 0; reading.units.names().size() < files.fleet.value_or(0); ++i)
     reading.units.number(fmt::format("(unnamed {})", i + 1));
   add_others(reading);
+  if (auto status = check_groups(files, reading); !status) return tl::unexpected(status.error());
   auto& history = reading.history;
   history.units = reading.units.names();
   history.whole_fleet =

@@ -74,7 +74,8 @@ Result<HistoryTable> read_rows(CsvTable& table, const Columns& columns) {
       return fail(ErrorCode::kInvalid,
                   fmt::format("{}: it ends on day {}, before it begins on day {}", table.place(),
                               row.end_day, row.begin_day));
-    for (const size_t group : columns.groups) row.groups.emplace_back(table.cell(group));
+    for (const size_t group : columns.groups)
+      if (group < table.cells()) row.groups.emplace_back(table.cell(group));
     result.rows.push_back(std::move(row));
   }
 }

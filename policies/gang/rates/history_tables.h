@@ -33,7 +33,7 @@ struct HistoryRow {
   std::string unit, node, kind;
   double begin_day = kNoDay;  // NaN: no failure, only a unit
   double end_day = kNoDay;    // of the repair or the service; NaN: not told
-  std::vector<std::string> groups;
+  std::vector<std::string> groups;  // of the first columns; a short row has no more
 };
 
 struct HistoryTable {

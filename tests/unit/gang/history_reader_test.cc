@@ -1,8 +1,11 @@
 #include "policies/gang/rates/history_reader.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <ctime>
 #include <fstream>
 #include <thread>
 
@@ -134,6 +137,36 @@ TEST_F(HistoryFilesTest, WhatIsWrongIsSaidWithItsPlace) {
     ASSERT_FALSE(history.has_value()) << text;
     EXPECT_NE(history.error().message.find(said), std::string::npos) << history.error().message;
   }
+}
+
+// Each short row had a cell of every column: 43 KB took gigabytes.
+TEST_F(HistoryFilesTest, ColumnsThatNoRowHasTakeNothing) {
+  std::string text = "device,time_days";
+  for (int column = 0; column < 9000; ++column) text += ",c";
+  text += '\n';
+  for (int row = 0; row < 20'000; ++row) text += fmt::format("d{},{}\n", row, row);
+  const auto wide = file("wide.csv", text);
+  rusage before{}, after{};
+  getrusage(RUSAGE_SELF, &before);
+  const auto history = read_failure_history({.failures = wide});
+  getrusage(RUSAGE_SELF, &after);
+  ASSERT_FALSE(history) << "180 million levels";
+  EXPECT_NE(history.error().message.find("9000 groups of 20000 services"), std::string::npos)
+      << history.error().message;
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 256 << 10) << "KiB";
+}
+
+// Each failure looked at all services of its unit: 3 MB took 16 s.
+TEST_F(HistoryFilesTest, ManyRepairsOfOneUnitTakeTheirNumber) {
+  std::string text = "device,start_day,end_day\n";
+  constexpr int kRepairs = 200'000;
+  for (int repair = 0; repair < kRepairs; ++repair)
+    text += fmt::format("d,{},{}\n", 3 * repair, 3 * repair + 1);
+  const auto began = std::clock();
+  const auto history = read_failure_history({.failures = file("long.csv", text)});
+  ASSERT_TRUE(history.has_value()) << history.error().message;
+  EXPECT_EQ(history->outside_service, 0U);
+  EXPECT_LT(std::clock() - began, 8 * CLOCKS_PER_SEC);
 }
 
 }  // namespace
