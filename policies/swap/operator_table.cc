@@ -12,6 +12,8 @@ namespace {
 
 constexpr double kMiB = 1 << 20;
 constexpr size_t kMostOperators = 100'000;  // of one net, with its repeats
+constexpr size_t kMostOfTable = 200'000;    // a graph takes a kilobyte for each
+constexpr size_t kMostNameBytes = 256;      // each repeat has it
 
 // One operator of the forward pass and its mirror in the backward pass.
 struct Layer {
@@ -19,6 +21,11 @@ struct Layer {
   size_t repeat = 1;
   int64_t forward_ns = 0, backward_ns = 0;
   int64_t output = 0, weights = 0, kept = 0, forward_scratch = 0, backward_scratch = 0;  // bytes
+};
+
+struct Net {
+  std::string name;
+  std::vector<Layer> rows;
 };
 
 class NetBuilder {
@@ -105,14 +112,17 @@ class TableReader {
       const auto more = table_.next();
       if (!more) return tl::unexpected(more.error());
       if (!*more) break;
-      if (auto status = row(); !status)
-        return fail(ErrorCode::kInvalid,
-                    fmt::format("{}: {}", table_.place(), status.error().message));
+      if (auto status = row(); !status) return at_place(status.error());
     }
-    if (auto status = finish_net(); !status) return tl::unexpected(status.error());
-    if (graphs_.empty())
+    if (nets_.empty())
       return fail(ErrorCode::kInvalid, fmt::format("{}: has no operators", table_.place()));
-    return std::move(graphs_);
+    std::vector<Graph> graphs;
+    for (const auto& net : nets_) {
+      auto graph = graph_of(net);
+      if (!graph) return at_place(graph.error());
+      graphs.push_back(std::move(*graph));
+    }
+    return graphs;
   }
 
  private:
@@ -128,6 +138,10 @@ class TableReader {
                                              "forward_scratch_mb",
                                              "backward_scratch_mb"};
 
+  tl::unexpected<Error> at_place(const Error& error) const {
+    return fail(ErrorCode::kInvalid, fmt::format("{}: {}", table_.place(), error.message));
+  }
+
   Result<int64_t> number(size_t column, double scale) const {
     const auto text = table_.cell(columns_[column]);
     const auto value = parse_number(text);
@@ -139,11 +153,10 @@ class TableReader {
 
   Status row() {
     const auto net = fmt::format("{}/{}", table_.cell(columns_[0]), table_.cell(columns_[1]));
-    if (net != net_) {
-      if (auto status = finish_net(); !status) return status;
-      net_ = net;
-    }
+    if (nets_.empty() || nets_.back().name != net) nets_.push_back({net, {}});
     Layer layer{.name = std::string(table_.cell(columns_[2]))};
+    if (layer.name.size() > kMostNameBytes)
+      return fail(ErrorCode::kInvalid, fmt::format("\"name\" has over {} bytes", kMostNameBytes));
     int64_t repeat = 1;
     int64_t* const fields[] = {
         &repeat,        &layer.forward_ns, &layer.backward_ns,     &layer.output,
@@ -156,25 +169,27 @@ class TableReader {
     if (repeat < 1 || repeat > static_cast<int64_t>(kMostOperators))
       return fail(ErrorCode::kInvalid, fmt::format("\"repeat\" cannot be {}", repeat));
     layer.repeat = static_cast<size_t>(repeat);
-    rows_.push_back(std::move(layer));
+    if (operators_ += layer.repeat; operators_ > kMostOfTable)
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("the nets so far have over {} operators together; give each half of "
+                              "the table by itself",
+                              kMostOfTable));
+    nets_.back().rows.push_back(std::move(layer));
     return {};
   }
 
-  Status finish_net() {
-    if (rows_.empty()) return {};
-    const auto layers = unrolled(std::exchange(rows_, {}));
-    if (!layers) return tl::unexpected(layers.error());
-    auto graph = NetBuilder(*layers).build(net_);
-    if (!graph) return tl::unexpected(graph.error());
-    graphs_.push_back(std::move(*graph));
-    return {};
+  static Result<Graph> graph_of(const Net& net) {
+    const auto layers = unrolled(net.rows);
+    if (!layers)
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("net '{}' {}", net.name, layers.error().message));
+    return NetBuilder(*layers).build(net.name);
   }
 
   CsvTable table_;
   std::vector<size_t> columns_;
-  std::string net_;
-  std::vector<Layer> rows_;
-  std::vector<Graph> graphs_;
+  std::vector<Net> nets_;
+  size_t operators_ = 0;  // of all nets
 };
 
 }  // namespace

@@ -227,5 +227,31 @@ TEST(OperatorTable, RepeatsBlocks) {
   EXPECT_EQ(baseline(graphs->front()).time_ns, 30'000 + 6 * 3'000);
 }
 
+// A kilobyte of nets of 100,000 operators each took gigabytes.
+TEST(OperatorTable, ItsNetsTogetherHaveAnEnd) {
+  std::string text =
+      "model,micro_batch,name,repeat,forward_us,backward_us,output_mb,weights_mb,kept_mb,"
+      "forward_scratch_mb,backward_scratch_mb\n";
+  for (int net = 0; net < 4; ++net) text += fmt::format("a,{},f,80000,1,2,1,1,1,0,0\n", net);
+  const TextFile file(text);
+  const auto graphs = read_operator_table(file.path());
+  ASSERT_FALSE(graphs);
+  EXPECT_NE(graphs.error().message.find(":4: the nets so far"), std::string::npos)
+      << graphs.error().message;
+}
+
+// One of a megabyte, 100,000 times, took all memory.
+TEST(OperatorTable, NamesAreShort) {
+  const TextFile file(
+      "model,micro_batch,name,repeat,forward_us,backward_us,output_mb,weights_mb,kept_mb,"
+      "forward_scratch_mb,backward_scratch_mb\n"
+      "a,1," +
+      std::string(300, 'f') + ",2,1,2,1,1,1,0,0\n");
+  const auto graphs = read_operator_table(file.path());
+  ASSERT_FALSE(graphs);
+  EXPECT_NE(graphs.error().message.find(":2: \"name\" has over"), std::string::npos)
+      << graphs.error().message;
+}
+
 }  // namespace
 }  // namespace tierpilot::swap
