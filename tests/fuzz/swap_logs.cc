@@ -1,4 +1,5 @@
 // Operator logs that users pass on.
+#include "policies/swap/policies.h"
 #include "policies/swap/readers.h"
 #include "tests/fuzz/harness.h"
 
@@ -34,4 +35,24 @@ FUZZ(operator_table) {
 
 FUZZ(step) {
   if (const auto graph = swap::read_step(fuzz::file_of(bytes))) holds_together(*graph);
+}
+
+// What a log may do to the policies that it is replayed under.
+FUZZ(replay) {
+  constexpr size_t kMostOperators = 24;
+  const auto graph = swap::read_dtr_log(fuzz::file_of(bytes));
+  if (!graph || graph->operators.size() > kMostOperators) return;
+  const auto peak_bytes = swap::baseline(*graph).peak_bytes;
+  const swap::Limits limits{.budget_bytes = peak_bytes / 4 * 3,
+                            .link = {.gb_per_s = 1, .latency_ns = 1000}};
+  for (const auto& policy : swap::policy_infos()) {
+    if (policy.name == "swap")
+      continue;  // it takes seconds for whatever it gets; swap-quick plans, too
+    const auto replayed = swap::replay(*graph, policy.name, {.limits = limits});
+    if (!replayed) continue;
+    const auto& outcome = replayed->outcome;
+    fuzz::promise(outcome.clock_ns >= 0 && outcome.peak_bytes >= 0, "times and peaks do not wrap");
+    fuzz::promise(!outcome.done || outcome.peak_bytes <= limits.budget_bytes,
+                  "what got through stayed within its budget");
+  }
 }

@@ -32,7 +32,7 @@ std::vector<KeptStep> merged_steps(std::vector<KeptStep> ours, std::vector<KeptS
     theirs.erase(found);
     return !mine.fits;
   });
-  std::ranges::stable_partition(ours, [](const KeptStep& kept) { return !kept.ran; });
+  std::stable_partition(ours.begin(), ours.end(), [](const KeptStep& kept) { return !kept.ran; });
   std::ranges::move(ours, std::back_inserter(theirs));
   size_t saves = 0, count = 0;
   while (count < std::min(theirs.size(), kMostKnownSteps)) {
