@@ -5,6 +5,7 @@
 #include <numeric>
 #include <span>
 
+#include "base/text/json_whole.h"
 #include "policies/sharing/predict/regressor.h"
 #include "policies/sharing/predict/saved_kinds.h"
 
@@ -199,10 +200,10 @@ bool is_sound(const std::vector<Node>& tree, size_t columns) {
 Node read_node(const nlohmann::json& saved) {
   if (saved.size() == 1) return {.value = saved.at(0).get<double>()};
   return {.is_leaf = false,
-          .column = saved.at(0).get<size_t>(),
+          .column = whole_number<size_t>(saved.at(0)),
           .threshold = saved.at(1).get<double>(),
-          .left = saved.at(2).get<uint32_t>(),
-          .right = saved.at(3).get<uint32_t>()};
+          .left = whole_number<uint32_t>(saved.at(2)),
+          .right = whole_number<uint32_t>(saved.at(3))};
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/random.h"
+#include "base/text/json_whole.h"
 #include "policies/sharing/predict/adam.h"
 #include "policies/sharing/predict/saved_kinds.h"
 #include "policies/sharing/predict/standardised.h"
@@ -153,7 +154,8 @@ std::unique_ptr<Regressor> make_perceptron(const PerceptronSettings& settings) {
 
 std::unique_ptr<Regressor> read_perceptron(const nlohmann::json& saved, size_t columns) {
   constexpr size_t kMaxLayers = 16, kMaxWidth = 4096;
-  const auto widths = saved.at("widths").get<std::vector<size_t>>();
+  std::vector<size_t> widths;
+  for (const auto& width : saved.at("widths")) widths.push_back(whole_number<size_t>(width));
   if (widths.size() < 2 || widths.size() > kMaxLayers || widths.front() != columns ||
       widths.back() != 1 || *std::max_element(widths.begin(), widths.end()) > kMaxWidth)
     return nullptr;

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_whole.h"
 #include "policies/sharing/predict/saved_kinds.h"
 
 namespace tierpilot::sharing {
@@ -27,10 +28,12 @@ std::unique_ptr<Regressor> read_average(const json& saved, size_t columns, int n
 }
 
 std::unique_ptr<Regressor> read_on_columns(const json& saved, size_t columns, int nesting) {
-  const auto picked = saved.at("columns").get<std::vector<size_t>>();
+  std::vector<size_t> picked;
+  for (const auto& column : saved.at("columns")) picked.push_back(whole_number<size_t>(column));
   for (const auto column : picked)
     if (column >= columns) return nullptr;
-  if (saved.value("of", columns) != columns) return nullptr;  // earlier versions do not tell
+  if (saved.contains("of") && whole_number<size_t>(saved["of"]) != columns)  // old ones do not tell
+    return nullptr;
   auto inner = read(saved.at("regressor"), picked.size(), nesting);
   return inner ? make_on_columns(picked, std::move(inner), columns) : nullptr;
 }

@@ -195,6 +195,16 @@ TEST(JobPredictor, RefusesFiguresThatCanBeOfNoMachine) {
   }
 }
 
+// What a number that is none becomes as a whole one is undefined.
+TEST(JobPredictor, RefusesColumnsThatAreNoWholeNumbers) {
+  auto saved = job_model_json(*model_of_little_noise());
+  for (const double column : {3e116, 0.5, -1.0}) {
+    auto broken = saved;
+    broken["memory"]["columns"][0] = column;
+    EXPECT_FALSE(JobPredictor::read(broken.dump())) << column;
+  }
+}
+
 TEST(JobPredictor, NestedDeepIsNoPredictor) {
   const size_t levels = 500'000;
   EXPECT_FALSE(

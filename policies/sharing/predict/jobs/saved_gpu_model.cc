@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_whole.h"
 #include "policies/sharing/predict/jobs/card_rows.h"
 #include "policies/sharing/predict/jobs/gpu_model.h"
 
@@ -10,7 +11,7 @@ using nlohmann::json;
 
 // What its columns are made of: weights of others would be taken for those of these. 1, not told:
 // what is moved, by a GPU's bytes per second alone; 2: memory without a card's totals.
-constexpr int kColumns = 3;
+constexpr uint32_t kColumns = 3;
 
 json kind_json(const GpuFeatures& gpu) {
   return {{"name", gpu.name},
@@ -32,11 +33,11 @@ bool has_sound_figures(const json& kind) {
 GpuFeatures read_kind(const json& saved) {
   return {.name = saved.at("name").get<std::string>(),
           .compute_capability = saved.at("compute_capability").get<double>(),
-          .memory_bytes = saved.at("memory_bytes").get<uint64_t>(),
-          .cores = saved.at("cores").get<uint32_t>(),
-          .sm_clock_mhz = saved.at("sm_clock_mhz").get<uint32_t>(),
-          .memory_clock_mhz = saved.at("memory_clock_mhz").get<uint32_t>(),
-          .bus_width_bits = saved.at("bus_width_bits").get<uint32_t>()};
+          .memory_bytes = whole_number<uint64_t>(saved.at("memory_bytes")),
+          .cores = whole_number<uint32_t>(saved.at("cores")),
+          .sm_clock_mhz = whole_number<uint32_t>(saved.at("sm_clock_mhz")),
+          .memory_clock_mhz = whole_number<uint32_t>(saved.at("memory_clock_mhz")),
+          .bus_width_bits = whole_number<uint32_t>(saved.at("bus_width_bits"))};
 }
 
 }  // namespace
@@ -60,7 +61,7 @@ json gpu_model_json(const GpuModel& model) {
 }
 
 Result<GpuModel> read_gpu_model(const json& saved) {
-  if (saved.value("columns", 1) != kColumns)
+  if (!saved.contains("columns") || whole_number<uint32_t>(saved["columns"]) != kColumns)
     return fail(ErrorCode::kInvalid,
                 "what it knows of GPUs was learned by another version: train it again");
   GpuModel model;

@@ -91,7 +91,9 @@ Split by_card_and_models(const PairData& data) {
     if (at++ % step != 0) continue;
     const auto& [card, a, b] = group;
     Fold fold{card + ": " + a + " and " + b, {}, rows};
-    const auto known = [&](const std::string& model) { return model == a || model == b; };
+    const auto known = [&a = a, &b = b](const std::string& model) {
+      return model == a || model == b;
+    };
     for (size_t i = 0; i < data.samples.size(); ++i) {
       const auto& sample = data.samples[i];
       if (sample.card != card && !known(sample.victim.model) && !known(sample.neighbour.model))
