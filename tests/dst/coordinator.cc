@@ -130,7 +130,8 @@ void Coordinator::set_clock_by(int64_t ms) {
 }
 
 void Coordinator::freeze(int64_t ns) {
-  clock_set_ = ClockSet::kUnnoticed;  // that has no boot time for as long
+  // That has no boot time for as long. One without power has none anyway.
+  if (clock_set_ != ClockSet::kBootedSince) clock_set_ = ClockSet::kUnnoticed;
   clock_.stand_still(ns);
   at_.judge.promises().coordinator_stands_still(at_.loop.now_ns(), ns);
   pause(ns);
