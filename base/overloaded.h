@@ -8,6 +8,6 @@ struct Overloaded : Handlers... {
   using Handlers::operator()...;
 };
 template <class... Handlers>  // clang 14 needs it
-Overloaded(Handlers...) -> Overloaded<Handlers...>;
+Overloaded(Handlers...)->Overloaded<Handlers...>;
 
 }  // namespace tierpilot

@@ -31,8 +31,8 @@ inline constexpr double kNoDay = std::numeric_limits<double>::quiet_NaN();
 
 struct HistoryRow {
   std::string unit, node, kind;
-  double begin_day = kNoDay;  // NaN: no failure, only a unit
-  double end_day = kNoDay;    // of the repair or the service; NaN: not told
+  double begin_day = kNoDay;        // NaN: no failure, only a unit
+  double end_day = kNoDay;          // of the repair or the service; NaN: not told
   std::vector<std::string> groups;  // of the first columns; a short row has no more
 };
 
