@@ -303,6 +303,46 @@ TEST_F(CertainPromises, CountWhatThoseBeforeThemWillTake) {
   }
 }
 
+// Others count on it.
+TEST_F(CertainPromises, AreKeptAsFarAheadAsWasAimedAtFirst) {
+  auto promised = foretold_job(1, kSensitive, 500, 1000);
+  promised.need_milli = 1000;
+  promised.elapsed_s = 0;
+  promised.left_s = promised.left_upper_s = 40;
+  promised.promise_left_s = 100;
+  LiveUnit unit{"cpu", {kWholeUnit, 0}, {promised, foretold_job(2, kBestEffort, 500, 1000)}};
+  auto& job = unit.jobs.front();
+  while (job.left_s > 0) {
+    for (const auto& [id, milli] : alone_->adjust(unit).milli)
+      for (auto& each : unit.jobs)
+        if (each.id == id) each.share.milli = milli;
+    job.left_s -= 0.5 * speed_with(job.share.milli, job.need_milli);
+    job.left_upper_s = job.left_s;
+    job.elapsed_s += 0.5;
+    job.promise_left_s -= 0.5;
+    ASSERT_LE(job.elapsed_s, kAim * 100 + 10) << job.left_s << " s left";
+  }
+}
+
+// A neighbour that ends soon slows it: it does not start beside that, and is too late afterwards.
+TEST_F(CertainPromises, AreNotMadeForAPlaceWhereTheJobWaits) {
+  const auto share = std::move(*make_share_policy("share", [](const Sharer& victim, const Sharer&) {
+    return victim.name == "w" ? Kept{std::log(0.9), 0, KeptBy::kPair, 5} : Kept{};
+  }));
+  auto other = foretold_job(1, kSensitive, 300, 300);
+  other.left_s = other.left_upper_s = 4;
+  const LiveUnit unit{"cpu", {kWholeUnit, 0}, {other}};
+  int made = 0;
+  for (double promise_s = 10.6; promise_s < 16; promise_s += 0.1) {
+    auto job = waiting(600, 10, promise_s);
+    job.predicted["cpu"].run_s = 10;
+    if (!share->admit({{unit}}, {}, job).admitted) continue;
+    ++made;
+    EXPECT_TRUE(is_kept(*share, unit, job)) << promise_s;
+  }
+  EXPECT_GT(made, 0);
+}
+
 TEST_F(CertainPromises, NobodyBeforeOneThatWaitsIsSlowedForWhoHasNone) {
   auto promised = foretold_job(1, kSensitive, 850, 850),
        other = foretold_job(2, kBestEffort, 150, 150);
