@@ -37,17 +37,9 @@ std::vector<std::vector<uint64_t>> missing_parents(const std::vector<Task>& acti
 constexpr const char* kReckonings = "reckonings";
 constexpr const char* kLease = "lease_ms";
 
-Status restore_tasks(ClusterState& state) {
+// Until when a node may go on that joined the coordinator before.
+Result<int64_t> restore_leases(ClusterState& state) {
   auto& db = state.store.reader();
-  auto nodes = records::nodes(db);
-  if (!nodes) return tl::unexpected(nodes.error());
-  for (const auto& [name, memory] : *nodes) state.registry.slots().remember(name, memory.slot);
-  auto orders = records::node_orders(db);
-  if (!orders) return tl::unexpected(orders.error());
-  for (const auto& [name, order] : *orders) state.registry.set_order(name, order);
-  auto active = records::active_tasks(db);
-  if (!active) return tl::unexpected(active.error());
-  const auto depends_on = missing_parents(*active);
   // The old coordinator may have granted a lease of its own length just before it died.
   auto old_lease_ms = records::setting(db, kLease, state.settings.lease_ms);
   if (!old_lease_ms) return tl::unexpected(old_lease_ms.error());
@@ -57,6 +49,30 @@ Status restore_tasks(ClusterState& state) {
   if (*old_lease_ms > state.settings.lease_ms) state.old_leases_end_ns = lease_end_ns;
   if (auto adopting = records::setting(db, restored::kAdopting, 0); adopting && *adopting != 0)
     state.adopt_until_ns = lease_end_ns;
+  return lease_end_ns;
+}
+
+Status restore_nodes(ClusterState& state, int64_t lease_end_ns) {
+  using Away = records::NodeMemory::Away;
+  auto& db = state.store.reader();
+  auto nodes = records::nodes(db);
+  if (!nodes) return tl::unexpected(nodes.error());
+  auto orders = records::node_orders(db);
+  if (!orders) return tl::unexpected(orders.error());
+  for (const auto& [name, order] : *orders) state.registry.set_order(name, order);
+  for (const auto& [name, memory] : *nodes) {
+    state.registry.slots().remember(name, memory.slot);
+    auto& node = state.registry.expect(name, memory.instance, lease_end_ns);
+    node.has_left = memory.away == Away::kStopped;
+    node.was_lost = memory.away == Away::kLost;
+  }
+  return {};
+}
+
+Status restore_tasks(ClusterState& state, int64_t lease_end_ns) {
+  auto active = records::active_tasks(state.store.reader());
+  if (!active) return tl::unexpected(active.error());
+  const auto depends_on = missing_parents(*active);
   for (size_t i = 0; i < active->size(); ++i) {
     auto& task = (*active)[i];
     if (task.state == TaskState::kWaiting && depends_on[i].empty() && !task.rank)
@@ -66,7 +82,9 @@ Status restore_tasks(ClusterState& state) {
     state.load.add(task.user, {1, task_bytes(task.spec)});
     if (task.state != TaskState::kAssigned && task.state != TaskState::kRunning) continue;
     if (task.spec.is_gang()) continue;  // its ranks are on nodes
-    auto& node = state.registry.expect(task.node, (*nodes)[task.node].instance, lease_end_ns);
+    // That it joined may not have been written down.
+    auto* known = state.registry.find(task.node);
+    auto& node = known ? *known : state.registry.expect(task.node, 0, lease_end_ns);
     state.catalog.lock_writes(task);
     if (WriteCopies::were_wanted(state, task)) continue;  // its processes have ended
     state.registry.assign(node, {task.id, task.attempt}, task.spec.own_units(),
@@ -144,7 +162,10 @@ Status restore(ClusterState& state) {
   const auto units = records::read_units(db);
   if (!units) return tl::unexpected(units.error());
   state.units.restore(*units);
-  if (auto tasks = restore_tasks(state); !tasks) return tasks;
+  const auto lease_end_ns = restore_leases(state);
+  if (!lease_end_ns) return tl::unexpected(lease_end_ns.error());
+  if (auto nodes = restore_nodes(state, *lease_end_ns); !nodes) return nodes;
+  if (auto tasks = restore_tasks(state, *lease_end_ns); !tasks) return tasks;
   if (state.old_leases_end_ns == 0) state.note_lease();
   return {};
 }

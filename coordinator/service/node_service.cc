@@ -56,7 +56,8 @@ void NodeService::write_node(const NodeRecord& node, const DatasetCounts& datase
   else if (node.life == NodeLife::kLost)
     out.setReason("its lease ended without a word from it");
   else if (node.life == NodeLife::kExpected)
-    out.setReason("tasks were left on it; it has not come back yet");
+    out.setReason(node.tasks_left() > 0 ? "tasks were left on it; it has not come back yet"
+                                        : "it has not come back since the coordinator's start");
   else
     out.setReason(node.closed_because());
   out.setOrder(node_order_name(node.order.kind, node.tasks_left() > 0));
@@ -153,8 +154,9 @@ kj::Promise<void> NodeService::nodeOrder(NodeOrderContext context) {
       });
   return paf.promise.then([this, self = thisCap(), context, name]() mutable {
     const auto& state = caller_->core().state;
-    if (const auto* node = state.registry.find(name))
-      write_node(*node, state.catalog.counts(), context.getResults().initNode());
+    const auto* node = state.registry.find(name);
+    if (!node) refuse(ErrorCode::kNotFound, fmt::format("node '{}' was removed meanwhile", name));
+    write_node(*node, state.catalog.counts(), context.getResults().initNode());
   });
 }
 

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "coordinator/store/records.h"
 #include "coordinator/store/rows.h"
 
@@ -33,6 +35,12 @@ Status need_versions(Db& db, const std::map<std::string, uint64_t>& versions) {
   return {};
 }
 
+Status put_reads(Db& db, const std::string& dataset, uint64_t reads) {
+  auto query = db.query("UPDATE datasets SET reads = ? WHERE name = ?");
+  if (!query) return tl::unexpected(query.error());
+  return bind_unsigned(*query, reads).bind(dataset).run();
+}
+
 Status remove_dataset(Db& db, const std::string& name) {
   auto query = db.query("DELETE FROM datasets WHERE name = ?");
   if (!query) return tl::unexpected(query.error());
@@ -63,18 +71,20 @@ Result<std::vector<Dataset>> datasets(Db& db) {
 }
 
 Status put_node(Db& db, const std::string& node, const NodeMemory& memory) {
-  auto query = db.query("INSERT OR REPLACE INTO nodes(node, slot, instance) VALUES(?,?,?)");
+  auto query = db.query("INSERT OR REPLACE INTO nodes(node, slot, instance, away) VALUES(?,?,?,?)");
   if (!query) return tl::unexpected(query.error());
   query->bind(node).bind(int64_t{memory.slot});
-  return bind_unsigned(*query, memory.instance).run();
+  return bind_unsigned(*query, memory.instance).bind(static_cast<int64_t>(memory.away)).run();
 }
 
 Result<std::map<std::string, NodeMemory>> nodes(Db& db) {
-  auto query = db.query("SELECT node, slot, instance FROM nodes");
+  auto query = db.query("SELECT node, slot, instance, away FROM nodes");
   if (!query) return tl::unexpected(query.error());
   using Row = std::pair<std::string, NodeMemory>;
   auto rows = read_all<Row>(*query, [](const Query& row) -> Result<Row> {
-    return Row{row.text(0), {static_cast<uint32_t>(row.integer(1)), as_unsigned(row, 2)}};
+    return Row{row.text(0),
+               {static_cast<uint32_t>(row.integer(1)), as_unsigned(row, 2),
+                static_cast<NodeMemory::Away>(std::clamp<int64_t>(row.integer(3), 0, 2))}};
   });
   if (!rows) return tl::unexpected(rows.error());
   return std::map<std::string, NodeMemory>(rows->begin(), rows->end());

@@ -35,6 +35,7 @@ Status update_task(Db& db, const Task& task);
 Status put_decision(Db& db, const DecisionRecord& decision);
 Status put_reward(Db& db, AttemptId attempt, const RewardRecord& reward);
 Status put_dataset(Db& db, const Dataset& dataset);
+Status put_reads(Db& db, const std::string& dataset, uint64_t reads);
 Status remove_dataset(Db& db, const std::string& name);
 // For who builds on these versions, by dataset. kConflict: one is not written down, as the write of
 // what made it failed.
@@ -81,8 +82,10 @@ Result<std::vector<Dataset>> datasets(Db& db);
 Result<std::optional<SubmitReceipt>> receipt(Db& db, const RequestKey& request);
 // What must outlive a restart of a node: its network output, and which instance may hold tasks.
 struct NodeMemory {
+  enum class Away { kNo, kStopped, kLost };
   uint32_t slot = 0;
   uint64_t instance = 0;
+  Away away = Away::kNo;  // when last heard of
 };
 Status put_node(Db& db, const std::string& node, const NodeMemory& memory);
 Result<std::map<std::string, NodeMemory>> nodes(Db& db);

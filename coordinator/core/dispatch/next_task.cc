@@ -27,6 +27,16 @@ bool is_kept_off(const ClusterState& state, const Task& task) {
                      [&](const NodeRecord* node) { return node->health.keeps_off(task.id); });
 }
 
+bool is_kept_off_by(const ClusterState& state, const std::string& node, uint64_t task) {
+  const auto* record = state.registry.find(node);
+  return record && record->health.keeps_off(task);
+}
+
+std::string last_try(const Task& task) {
+  if (!task.exit || task.exit->reason.empty()) return {};
+  return fmt::format("; try {} ended with: {}", task.attempt, task.exit->reason);
+}
+
 // Of a task that no node can take now: one with units free could in time, but for its room for
 // swapping. Units there are nothing that it waits for.
 bool is_passed_for_swap_room(const ClusterState& state, const Task& task) {
@@ -97,13 +107,16 @@ Passes note_why(const ClusterState& state, Task& task) {
   }
   if (!bound_to.empty()) {
     task.reason = why_not_there(state, bound_to);
-    if (task.reason.empty()) task.reason = fmt::format("waiting for room on node '{}'", bound_to);
+    if (!task.reason.empty()) return Passes::kEveryone;
+    task.reason =
+        is_kept_off_by(state, bound_to, task.id)
+            ? fmt::format("waiting to be tried again on node '{}'", bound_to) + last_try(task)
+            : fmt::format("waiting for room on node '{}'", bound_to);
     return Passes::kEveryone;
   }
   if (is_kept_off(state, task)) {
-    task.reason = "waiting for a node that it was not tried on just now without success";
-    if (task.exit && !task.exit->reason.empty())
-      task.reason += fmt::format("; try {} ended with: {}", task.attempt, task.exit->reason);
+    task.reason =
+        "waiting for a node that it was not tried on just now without success" + last_try(task);
     return Passes::kEveryone;
   }
   task.reason = "waiting for a node with room";

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "coordinator/core/data/discard.h"
 #include "coordinator/core/nodes/node_events.h"
+#include "coordinator/core/nodes/node_memory.h"
 #include "coordinator/core/set_while.h"
 #include "coordinator/store/records.h"
 #include "coordinator/store/unit_records.h"
@@ -97,11 +98,8 @@ Result<Membership::Ticket> Membership::join(
   add_units(state_, facts);
   node.link = std::move(link);
   node.lease_end_ns = now_ns + state_.settings.lease_ms * 1'000'000;
-  // Without it, a later coordinator would take the node for another instance.
-  state_.owed.write(node_key(facts.name),
-                    [name = facts.name, slot = node.slot, instance = facts.instance](Db& db) {
-                      return records::put_node(db, name, {slot, instance});
-                    });
+  node.was_lost = false;
+  remember(state_, node);
   state_.catalog.forget_node(facts.name);
   node.has_told_all = replicas.size() < kReplicasInRegistration;
   const auto owed = ask_for_owed_drops(node, replicas);
@@ -190,6 +188,7 @@ Status Membership::left(const Ticket& ticket) {
   const auto node = renew(ticket);
   if (!node) return tl::unexpected(node.error());
   (*node)->has_left = true;
+  remember(state_, **node);
   note(state_, ticket.node, kStoppedNode, "its daemon was told to end");
   return {};
 }

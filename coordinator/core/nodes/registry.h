@@ -51,7 +51,7 @@ class Registry {
   // False after a restart until all that are known have joined: what is larger than the others
   // may fit one of them.
   bool knows_all_shapes() const;
-  // A node that tasks were left on when the coordinator stopped.
+  // One that joined an earlier coordinator, and may have tasks of it.
   NodeRecord& expect(const std::string& name, uint64_t instance, int64_t lease_end_ns);
 
   // Units, room for swapping and attempts of a node are changed here only, so that the sums below

@@ -1,9 +1,12 @@
 // What becomes of tasks when their nodes come back, go, or do not take them.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/log.h"
 #include "base/text/utf8.h"
 #include "coordinator/core/nodes/node_events.h"
+#include "coordinator/core/nodes/node_memory.h"
 #include "coordinator/core/outcomes/lifecycle.h"
 #include "coordinator/store/backup.h"
 #include "coordinator/store/records.h"
@@ -73,9 +76,12 @@ void Lifecycle::end_adopting() {
 }
 
 void Lifecycle::give_up(NodeRecord& node, const std::string& why) {
-  spdlog::log(node.has_left ? spdlog::level::info : spdlog::level::warn, "node '{}': {}",
-              node.facts.name, why);
   state_.registry.set_life(node, NodeLife::kLost);
+  if (node.has_left || std::exchange(node.was_lost, true))
+    spdlog::info("node '{}': {}", node.facts.name, why);
+  else
+    note(state_, node.facts.name, node.life_name(), why);
+  remember(state_, node);
   node.link.reset();
   state_.catalog.forget_node(node.facts.name);
   state_.ending.forget_node(node.facts.name);

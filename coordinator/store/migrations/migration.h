@@ -37,5 +37,6 @@ Status name_unit_faults(Db& db);
 Status key_receipts_by_user(Db& db);
 Status add_safe_checkpoints(Db& db);
 Status add_clock_offsets(Db& db);
+Status add_nodes_away(Db& db);
 
 }  // namespace tierpilot::records

@@ -13,7 +13,7 @@ std::span<const Migration> migrations() {
       Migration{10, add_what_jobs_did},    Migration{11, name_submissions},
       Migration{12, add_pair_effects},     Migration{13, name_unit_faults},
       Migration{14, key_receipts_by_user}, Migration{15, add_safe_checkpoints},
-      Migration{16, add_clock_offsets},
+      Migration{16, add_clock_offsets},    Migration{17, add_nodes_away},
   };
   return kSteps;
 }

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "base/log.h"
 #include "daemon/agent/tasks/whose_fault.h"
 
 namespace tierpilot::agent {
@@ -123,6 +125,7 @@ void TaskTable::launch(Attempt& entry, CpuAllocator::Grant grant) {
 void TaskTable::started(AttemptId attempt, int32_t pid) {
   Attempt* entry = attempts_.find(attempt);
   if (!entry || entry->stage != Stage::kRunning) return;
+  if (std::exchange(cannot_start_, false)) spdlog::info("tasks can be started again");
   entry->pid = pid;
   report_(StartedEvent{attempt, pid, entry->grant.units});
   shares_.started(*entry);
@@ -148,6 +151,10 @@ void TaskTable::exited(AttemptId attempt, ExitReport exit) {
 
 void TaskTable::let_go(Attempt& entry, ExitReport exit) {
   entry.stage = Stage::kCommitting;
+  const bool cannot_start = exit.how == TaskEnd::kCouldNotStart && exit.node_fault;
+  if (cannot_start && !std::exchange(cannot_start_, true))
+    spdlog::warn("tasks cannot be started here; the first is task {}: {}", entry.id().task,
+                 exit.reason);
   if (entry.assignment.datasets.empty()) return end(entry, std::move(exit));
   const bool success = exit.success();
   data_.finish(entry.id(), success,

@@ -89,6 +89,7 @@ class TaskTable {
   Attempts attempts_;
   UnitShares shares_;
   std::optional<std::string> closed_;  // the reason
+  bool cannot_start_ = false;          // the last one, for a reason of the node's; said once
   uint64_t next_arrival_ = 1;
   uint64_t next_ending_ = 1;
   int64_t lease_deadline_ns_ = 0;

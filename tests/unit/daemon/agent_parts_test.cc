@@ -122,6 +122,17 @@ TEST_F(TaskDirsTest, ReadsLogsInBoundedChunks) {
   EXPECT_TRUE(dirs.read_log({1, 1}, "stdout", UINT64_MAX, 5)->data.empty());
 }
 
+TEST_F(TaskDirsTest, WhatSomebodyRemovedIsMadeAnewButNotWhatTheDaemonHasLocked) {
+  auto dirs = *TaskDirs::open(root / "work", {});
+  fs::remove_all(root / "work" / "tasks");
+  const auto made = dirs.create({1, 1});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_TRUE(fs::is_directory(*made));
+  fs::remove_all(root / "work");
+  EXPECT_FALSE(dirs.create({2, 1}));
+  EXPECT_FALSE(fs::exists(root / "work"));
+}
+
 TEST_F(TaskDirsTest, ReadsNothingElse) {
   const auto path = make({1, 1}, "x");
   auto dirs = *TaskDirs::open(root, {});

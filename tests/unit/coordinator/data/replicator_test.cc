@@ -213,6 +213,8 @@ TEST_F(ReplicatorTest, AfterARestartAHomeThatHasNotJoinedYetIsNotLost) {
   look();
   EXPECT_EQ(state_->catalog.find("d")->dataset.home, "n");
   clock_.advance_ns(settings_.lease_ms * 1'000'000);
+  m = come_back("m", {kept_copy()});
+  membership_->expire();
   look();
   EXPECT_EQ(state_->catalog.find("d")->dataset.home, "m");
 }

@@ -221,6 +221,17 @@ TEST_F(NodeFaults, WhoWaitsForAnotherNodeIsToldWhatBecameOfTheLastTry) {
             "with: No space left on device");
 }
 
+TEST_F(NodeFaults, WhoIsBoundToTheNodeIsToldItToo) {
+  join("a");
+  auto bound = spec();
+  bound.node = "a";
+  const auto id = submit({bound})->first_task;
+  ASSERT_TRUE(exit("a", assign(id, "a"), could_not_start()));
+  place();
+  EXPECT_EQ(task(id).reason,
+            "waiting to be tried again on node 'a'; try 1 ended with: No space left on device");
+}
+
 TEST_F(NodeFaults, AKilledWardenIsNoTryOfItsTasksButNotForEver) {
   join("a");
   const auto id = submit({spec()})->first_task;
