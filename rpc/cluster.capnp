@@ -442,6 +442,7 @@ struct Health {
   policyStanding @13 :Text;
   policyWhy @14 :Text;
   keptBack @15 :UInt64;         # of the queued: wait for a full node
+  assigned @16 :UInt64;         # on their way to a node, or waiting there for a unit
 }
 
 interface Backup {

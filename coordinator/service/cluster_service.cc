@@ -18,7 +18,8 @@ kj::Promise<void> ClusterService::health(HealthContext context) {
   out.setNodesUp(state.registry.summary().up_count());
   out.setQueued(state.tasks.queue().size() + state.tasks.shared_queue().size());
   out.setKeptBack(state.held.waiting());
-  out.setRunning(state.tasks.running());
+  out.setAssigned(state.tasks.in_state(TaskState::kAssigned));
+  out.setRunning(state.tasks.in_state(TaskState::kRunning));
   out.setBusyUnitMs(static_cast<uint64_t>(state.scores.busy_unit_ms(now_ns)));
   out.setCapacityUnitMs(static_cast<uint64_t>(state.scores.capacity_unit_ms(now_ns)));
   uint64_t fallbacks = 0;

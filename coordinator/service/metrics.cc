@@ -32,11 +32,12 @@ void tasks(Exposition& page, const ClusterState& state) {
   const size_t queued = state.tasks.queue().size() + state.tasks.shared_queue().size();
   size_t on_nodes = 0;
   for (const auto& [node, record] : state.registry.all()) on_nodes += record.tasks_left();
-  const size_t known = state.tasks.all().size();
-  const size_t elsewhere = queued + on_nodes + parts_of_gangs(state.tasks);
+  const size_t known = state.tasks.all().size(), ending = state.refused_ends.size();
+  const size_t elsewhere = queued + on_nodes + ending + parts_of_gangs(state.tasks);
   page.gauge(name, help, number(queued), {{"state", "queued"}});
   page.gauge(name, help, number(on_nodes), {{"state", "on_node"}});
   page.gauge(name, help, number(known - std::min(known, elsewhere)), {{"state", "waiting"}});
+  page.gauge(name, help, number(ending), {{"state", "ending"}});
   page.gauge("tierpilot_tasks_kept_back", "Queued tasks that wait for a node that is full.",
              number(state.held.size()));
 }
@@ -84,8 +85,9 @@ void policies(Exposition& page, const Core& core) {
                    kDecisionFrom, kDecisionTo, label);
     page.counter("tierpilot_rewards_total", "Decisions whose reward was measured.",
                  number(score.rewards), label);
-    page.gauge("tierpilot_reward_mean", "Mean measured reward of the policy's decisions.",
-               score.rewards == 0 ? 0 : score.reward_sum / number(score.rewards), label);
+    if (score.rewards > 0)
+      page.gauge("tierpilot_reward_mean", "Mean measured reward of the policy's decisions.",
+                 score.reward_sum / number(score.rewards), label);
   }
 }
 

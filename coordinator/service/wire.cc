@@ -83,7 +83,11 @@ void write_quantiles(const Histogram& histogram, double unit, const char* none,
 }
 
 void write_reward(const RewardRecord& reward, wire::Decision::Reward::Builder out) {
-  write_figure(optional_figure(reward.reward, "the data has not been served"), out.initReward());
+  write_figure(
+      optional_figure(reward.reward, reward.reference_ns == 0
+                                         ? "how fast the node's fast tier is was not measured"
+                                         : "what was measured gives none"),
+      out.initReward());
   out.setUtilisation(reward.utilisation);
   out.setLatencyTerm(reward.latency_term);
   out.setPenaltyTerm(reward.penalty_term);

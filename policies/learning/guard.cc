@@ -84,14 +84,13 @@ Guard::Ticket Guard::next(double chance) const {
 }
 
 void Guard::answered(DecisionFault fault) {
-  faulty_.set(next_answer_, fault != DecisionFault::kNone);
-  next_answer_ = (next_answer_ + 1) % faulty_.size();
+  faulty_.set(answers_++ % faulty_.size(), fault != DecisionFault::kNone);
   if (!settings_.on || memory_.mode == PolicyMode::kShadow) return;
   const bool too_many = faulty_.count() >= settings_.faults_to_depose;
   if (memory_.standing != Standing::kDeposed) {
     if (too_many)
       depose(fmt::format("{} of its last {} answers could not be used", faulty_.count(),
-                         faulty_.size()));
+                         std::min<uint64_t>(answers_, faulty_.size())));
     return;
   }
   const uint64_t needed = settings_.shadow_answers
@@ -100,7 +99,7 @@ void Guard::answered(DecisionFault fault) {
     memory_.step = 0;
     enter(Standing::kProbation, "on probation",
           fmt::format("{} answers in shadow, {} of the last {} bad", shadow_answers_,
-                      faulty_.count(), faulty_.size()));
+                      faulty_.count(), std::min<uint64_t>(answers_, faulty_.size())));
   }
 }
 
@@ -149,7 +148,7 @@ void Guard::enter(Standing standing, std::string what, std::string why) {
 
 void Guard::forget_faults() {
   faulty_.reset();
-  next_answer_ = 0;
+  answers_ = 0;
 }
 
 void Guard::set_mode(PolicyMode mode) {

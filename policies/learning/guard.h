@@ -134,7 +134,7 @@ class Guard {
   std::optional<Round> last_round_;
   uint64_t shadow_answers_ = 0;  // since it was deposed
   std::bitset<100> faulty_;      // ring of the last answers
-  size_t next_answer_ = 0;
+  uint64_t answers_ = 0;
   std::vector<GuardEvent> events_;
 };
 

@@ -123,7 +123,10 @@ std::optional<int> parse_arguments(CLI::App& app, int argc, const char* const* a
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error, *output.out, *output.err);
+    if (error.get_exit_code() == 0) {
+      app.exit(error, *output.out, *output.err);
+      return finish(output);
+    }
     output.json = asks_for_json(argc, argv);  // the flag may stand behind the mistake
     return print_usage_error(app, error, output);
   }

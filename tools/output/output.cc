@@ -150,10 +150,13 @@ int print(const Output& output, const ordered_json& value, const std::vector<Tab
     }
     for (const auto& warning : warnings) *output.err << "warning: " << printable(warning) << '\n';
   }
-  if (!output.out->flush())
-    return print_error(output,
-                       {ErrorCode::kIo, "standard output takes no more: is the disk full?"});
+  if (const int code = finish(output); code != kExitOk) return code;
   return warnings.empty() ? kExitOk : kExitDegraded;
+}
+
+int finish(const Output& output) {
+  if (output.out->flush()) return kExitOk;
+  return print_error(output, {ErrorCode::kIo, "standard output takes no more: is the disk full?"});
 }
 
 int print_error(const Output& output, const Error& error) {

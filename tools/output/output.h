@@ -67,6 +67,9 @@ struct Output {
 int print(const Output& output, const nlohmann::ordered_json& value,
           const std::vector<Table>& tables, const std::vector<std::string>& warnings = {});
 
+// kExitOk once the stream has taken all of it; else kExitFailed, and why on stderr.
+int finish(const Output& output);
+
 // "error: message" on stderr, or {"schema": 1, "error": {"code", "message"}} with -j.
 int print_error(const Output& output, const Error& error);
 

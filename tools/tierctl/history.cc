@@ -171,6 +171,10 @@ Result<int> run(Context& context, ClusterConnection& connection, const Arguments
     if (!at_ms) return tl::unexpected(at_ms.error());
     *bound = *at_ms;
   }
+  if (span.from_ms >= span.until_ms)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("--since {} is not before --until {}: nothing can lie between",
+                            arguments.since, arguments.until.empty() ? "now" : arguments.until));
   auto sink = Sink::open(arguments.output, *context.output.out);
   if (!sink) return tl::unexpected(sink.error());
   Export exported(*sink, *names);

@@ -36,7 +36,7 @@ Result<int> show(Context& context, const Result<ordered_json>& node) {
                  .columns = {{"Node", "/info/name"},
                              {"State", "/state"},
                              {"Tasks", "/order"},
-                             {"Running", "/tasks_running", Format::kNumber},
+                             {"Attempts on it", "/tasks_running", Format::kNumber},
                              {"Reason", "/reason"}}}});
 }
 

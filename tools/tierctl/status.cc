@@ -33,6 +33,7 @@ Result<int> show_status(Context& context, ClusterConnection& connection) {
                              {"Nodes up", "/nodes_up", Format::kNumber},
                              {"Tasks queued", "/queued", Format::kNumber},
                              {"of them, kept back", "/kept_back", Format::kNumber},
+                             {"Tasks assigned", "/assigned", Format::kNumber},
                              {"Tasks running", "/running", Format::kNumber},
                              {"Policy", "/policy"},
                              {"Its mode", "/policy_mode"},

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <optional>
 
 #include "base/clock.h"
 #include "tools/cluster/duration.h"
@@ -54,7 +55,10 @@ void add_readable(ordered_json& decision, int64_t now_ms) {
   decision["decide_us"] = decision["decide_ns"].get<double>() / 1e3;
   if (auto& reward = decision["reward"]; reward.is_object()) {
     reward["latency_ms"] = reward["latency_ns"].get<double>() / 1e6;
-    reward["reference_ms"] = reward["reference_ns"].get<double>() / 1e6;
+    const auto reference_ns = reward["reference_ns"].get<double>();
+    set_or_unavailable(reward, "reference_ms",
+                       reference_ns > 0 ? std::optional(reference_ns / 1e6) : std::nullopt,
+                       "its node has not measured it");
   }
   mark_chosen(decision);
   for (auto& unit : decision["units"]) add_readable_look(unit);

@@ -53,7 +53,7 @@ Status read_to_end(ClusterConnection& connection, const Arguments& arguments, ui
           "[{} bytes of this log were dropped: the node keeps the last ones]\n",
           answer->getDropped());
     if (!take(std::string_view(reinterpret_cast<const char*>(data.begin()), data.size())))
-      return fail(ErrorCode::kIo, "what is read can no longer be written");
+      return fail(ErrorCode::kIo, "standard output takes no more: is the disk full?");
     offset += answer->getDropped() + data.size();
     if (answer->getEnd() || data.size() == 0) return {};
   }

@@ -51,9 +51,11 @@ void TaskWrites::write(std::vector<uint64_t> changed, std::vector<Dataset> datas
     if (is_over(task)) unwritten_.add(task);
   }
   state_.store.write(
-      [copies, published](Db& db) -> Status {
+      [copies, published, reads = reads_of(*copies)](Db& db) -> Status {
         for (const auto& task : *copies)
           if (auto put = records::update_task(db, task); !put) return put;
+        for (const auto& [dataset, count] : reads)
+          if (auto put = records::put_reads(db, dataset, count); !put) return put;
         for (const auto& dataset : *published)
           if (auto put = records::put_dataset(db, dataset); !put) return put;
         return {};
@@ -73,6 +75,18 @@ void TaskWrites::write(std::vector<uint64_t> changed, std::vector<Dataset> datas
           if (!status) note_again(id);
         if (durable) durable(std::move(status));
       });
+}
+
+// Those that have succeeded count as reads of their datasets.
+std::map<std::string, uint64_t> TaskWrites::reads_of(const std::vector<Task>& tasks) const {
+  std::map<std::string, uint64_t> reads;
+  for (const auto& task : tasks) {
+    if (task.state != TaskState::kSucceeded) continue;
+    for (const auto& use : task.spec.datasets)
+      if (const auto* entry = state_.catalog.find(use.dataset))
+        reads[use.dataset] = entry->dataset.reads;
+  }
+  return reads;
 }
 
 void TaskWrites::note_again(uint64_t id) {
@@ -125,7 +139,7 @@ void TaskWrites::written(const Task& task) {
   for (const auto& [node, attempt] : *held) release(node, attempt);
   if (!is_ended(task.state)) return;
   state_.refused_ends.erase(task.id);
-  state_.scores.ended(task);
+  if (!task.rank) state_.scores.ended(task);  // a gang is one task
   state_.catalog.remove_user(task);
   state_.load.remove(task.user, {1, task_bytes(task.spec)});
   state_.tasks.remove(task.id);

@@ -50,6 +50,7 @@ class TaskWrites {
   void write_next_ends();
   // Or that they may have published.
   std::vector<Dataset> published_by(const std::vector<uint64_t>& tasks) const;
+  std::map<std::string, uint64_t> reads_of(const std::vector<Task>& tasks) const;
   void written(const Task& task);
   // It was to be written without anybody who waits for it.
   void note_again(uint64_t task);

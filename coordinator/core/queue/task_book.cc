@@ -9,8 +9,8 @@ QueuePlace place_of(const Task& task) {
   return {task.place_s, task.id};
 }
 
-bool counts_as_running(const Task& task) {
-  return task.state == TaskState::kRunning && !task.spec.is_gang();
+size_t index_of(TaskState state) {
+  return static_cast<size_t>(state);
 }
 
 }  // namespace
@@ -25,8 +25,8 @@ void TaskBook::add(std::vector<Task> tasks, const std::vector<std::vector<uint64
     }
     tasks[i].parents = depends_on[i];
     if (tasks[i].state == TaskState::kQueued) put_in_queue(tasks[i]);
-    if (const Task* before = find(id)) running_ -= counts_as_running(*before);
-    running_ += counts_as_running(tasks[i]);
+    if (const Task* before = find(id)) count(*before, -1);
+    count(tasks[i], 1);
     tasks_.insert_or_assign(id, std::move(tasks[i]));
   }
 }
@@ -44,7 +44,7 @@ const Task* TaskBook::find(uint64_t id) const {
 void TaskBook::remove(uint64_t id) {
   if (const Task* task = find(id)) {
     take_from_queue(*task);
-    running_ -= counts_as_running(*task);
+    count(*task, -1);
   }
   children_.erase(id);
   missing_.erase(id);
@@ -72,9 +72,18 @@ void TaskBook::enqueue(Task& task) {
 }
 
 void TaskBook::set_state(Task& task, TaskState state) {
-  running_ -= counts_as_running(task);
+  count(task, -1);
   task.state = state;
-  running_ += counts_as_running(task);
+  count(task, 1);
+}
+
+size_t TaskBook::in_state(TaskState state) const {
+  return in_state_[index_of(state)];
+}
+
+// Gangs are told by their ranks.
+void TaskBook::count(const Task& task, int by) {
+  if (!task.spec.is_gang()) in_state_[index_of(task.state)] += static_cast<size_t>(by);
 }
 
 void TaskBook::put_in_queue(const Task& task) {

@@ -1,6 +1,7 @@
 // The tasks that have not ended, their dependencies, and the queue. Event loop thread only.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <set>
@@ -50,10 +51,11 @@ class TaskBook {
   std::span<const uint64_t> ranks_tried(const Task& gang) const;
 
   // Gangs are told by their ranks.
-  size_t running() const { return running_; }
+  size_t in_state(TaskState state) const;
 
  private:
   void set_state(Task& task, TaskState state);
+  void count(const Task& task, int by);
   std::set<QueuePlace>& queue_of(const Task& task) {
     return task.spec.is_shared() ? shared_queue_ : queue_;
   }
@@ -67,7 +69,8 @@ class TaskBook {
   std::map<uint64_t, std::vector<uint64_t>> children_;
   std::map<uint64_t, std::set<uint64_t>> missing_;  // what a waiting task still waits for
   std::map<uint64_t, std::vector<uint64_t>> ranks_;
-  size_t running_ = 0;  // counted as it changes: there may be millions of tasks
+  // Counted as they change: there may be millions of tasks.
+  std::array<size_t, static_cast<size_t>(TaskState::kCancelled) + 1> in_state_{};
 };
 
 }  // namespace tierpilot

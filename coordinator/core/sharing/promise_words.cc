@@ -38,7 +38,10 @@ std::string promise_words(const Task& task, int64_t now_ms) {
   if (task.share && task.share->trial_end == TrialEnd::kNotMade)
     return task.share->milli == 0 ? kWaited : "not made: it takes too long for it";
   if (has_ended) return at_its_end(task);
-  return task.spec.share.promise_on_trial ? "made on trial" : "made";
+  const std::string made = task.spec.share.promise_on_trial ? "made on trial" : "made";
+  const auto late_ms = now_ms - task.submitted_ms - task.spec.share.promise_ms;
+  return late_ms > 0 ? fmt::format("{}; late: its time was over {} s ago", made, late_ms / 1000)
+                     : made;
 }
 
 }  // namespace tierpilot

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "policies/sim/sharing/time_bound.h"
 #include "policies/sim/sharing/timed_policies.h"
@@ -14,31 +15,53 @@ using nlohmann::ordered_json;
 
 constexpr const char* kDrawn = "drawn";  // jobs that are of no trace
 
-double part(double of, double all) {
-  return all > 0 ? of / all : 1;
+std::optional<double> part(double of, double all) {
+  return all > 0 ? std::optional(of / all) : std::nullopt;
 }
+
+std::optional<double> if_any(double seconds) {
+  return part(seconds, seconds > 0);
+}
+
+// Over the seeds in which there was something to measure; null: in none.
+class Mean {
+ public:
+  void add(std::optional<double> value) {
+    if (!value) return;
+    sum_ += *value;
+    ++count_;
+  }
+  ordered_json json() const { return count_ > 0 ? ordered_json(sum_ / count_) : ordered_json(); }
+
+ private:
+  double sum_ = 0;
+  uint32_t count_ = 0;
+};
 
 ordered_json policy_json(const std::string& jobs, const std::string& policy,
                          const std::vector<TimedRun>& runs) {
   const auto mean = [&](auto value) {
-    double sum = 0;
-    for (const auto& run : runs) sum += value(run);
-    return sum / static_cast<double>(runs.size());
+    Mean of_all;
+    for (const auto& run : runs) of_all.add(value(run));
+    return of_all.json();
   };
-  double least_kept = 1;
-  for (const auto& run : runs) least_kept = std::min(least_kept, part(run.kept, run.made));
+  std::optional<double> least_kept;
+  for (const auto& run : runs)
+    if (const auto kept = part(run.kept, run.made))
+      least_kept = std::min(least_kept.value_or(1), *kept);
   return {
       {"jobs", jobs},
       {"policy", policy},
       {"promises_kept_of_made", mean([](const TimedRun& r) { return part(r.kept, r.made); })},
-      {"promises_kept_of_made_least", least_kept},
+      {"promises_kept_of_made_least", least_kept ? ordered_json(*least_kept) : ordered_json()},
       {"promises_made", mean([](const TimedRun& r) { return part(r.made, r.asked); })},
       {"promises_made_on_trial",
-       mean([](const TimedRun& r) { return r.made_on_trial / std::max(1.0, double(r.asked)); })},
+       mean([](const TimedRun& r) { return part(r.made_on_trial, r.asked); })},
       {"promises_kept_of_asked", mean([](const TimedRun& r) { return part(r.kept, r.asked); })},
       {"not_ended", mean([](const TimedRun& r) { return r.not_ended; })},
       {"best_effort_throughput_units", mean([](const TimedRun& r) { return r.best_effort_units; })},
-      {"best_effort_completion_s", mean([](const TimedRun& r) { return r.best_effort_mean_s; })},
+      {"best_effort_completion_s",
+       mean([](const TimedRun& r) { return if_any(r.best_effort_mean_s); })},
       {"used", mean([](const TimedRun& r) { return r.used; })},
       {"given", mean([](const TimedRun& r) { return r.given; })},
       {"given_minus_used", mean([](const TimedRun& r) { return r.given - r.used; })},
@@ -51,19 +74,19 @@ ordered_json policy_json(const std::string& jobs, const std::string& policy,
 // Of all policies that are asked for the promises that this one is asked for.
 ordered_json bound_json(std::string_view name, std::string_view policy, std::string_view holds_for,
                         const TimedSuite& suite, const JobSource* source) {
-  double kept = 0, best_effort_s = 0, best_effort_units = 0;
+  Mean kept, best_effort_s, best_effort_units;
   for (uint32_t i = 0; i < suite.seeds; ++i) {
     const auto bound = bound_of(workload_for(policy, suite.first_seed + i, suite.settings, source));
-    kept += part(bound.kept, bound.asked);
-    best_effort_s += bound.best_effort_mean_s;
-    best_effort_units += bound.best_effort_units;
+    kept.add(part(bound.kept, bound.asked));
+    best_effort_s.add(if_any(bound.best_effort_mean_s));
+    best_effort_units.add(bound.best_effort_units);
   }
   return {{"jobs", source ? source->name : kDrawn},
           {"policy", name},
           {"holds_for", holds_for},
-          {"promises_kept_of_asked", kept / suite.seeds},
-          {"best_effort_throughput_units", best_effort_units / suite.seeds},
-          {"best_effort_completion_s", best_effort_s / suite.seeds}};
+          {"promises_kept_of_asked", kept.json()},
+          {"best_effort_throughput_units", best_effort_units.json()},
+          {"best_effort_completion_s", best_effort_s.json()}};
 }
 
 void add_bounds(const TimedSuite& suite, const JobSource* source, ordered_json& bounds) {
@@ -142,8 +165,9 @@ Result<ordered_json> run_timed_suite(const TimedSuite& suite) {
     sources.push_back(source_json(source, suite));
     add_bounds(suite, &source, bounds);
   }
+  // The worst first; no number is the least.
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
-    return a["promises_kept_of_made"] < b["promises_kept_of_made"];  // the worst first
+    return a["promises_kept_of_made"] < b["promises_kept_of_made"];
   });
   ordered_json settings{{"jobs", suite.settings.jobs},
                         {"load", suite.settings.load},

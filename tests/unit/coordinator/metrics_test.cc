@@ -92,5 +92,26 @@ TEST_F(CoordinatorMetrics, GangsAndTasksThatWaitForSharesAreQueuedAndRanksAreNoT
   EXPECT_NE(page().find("tierpilot_tasks{state=\"waiting\"} 0\n"), std::string::npos);
 }
 
+TEST_F(CoordinatorMetrics, NoRewardIsNoneOfZero) {
+  core_->state.scores.decided("least-loaded", 1000);
+  EXPECT_NE(page().find("tierpilot_rewards_total{policy=\"least-loaded\"} 0\n"), std::string::npos);
+  EXPECT_EQ(page().find("tierpilot_reward_mean"), std::string::npos);
+  core_->state.scores.rewarded("least-loaded", 0.5);
+  EXPECT_NE(page().find("tierpilot_reward_mean{policy=\"least-loaded\"} 0.5\n"), std::string::npos);
+}
+
+TEST_F(CoordinatorMetrics, AnEndThatTheDiskDoesNotTakeIsNoTaskThatWaits) {
+  TaskSpec task;
+  task.argv = {"true"};
+  core_->intake.submit({"user", "r"}, {task}, [](const auto&) {});
+  while (store_->commit_next()) continue;
+  auto& tasks = core_->state.tasks;
+  auto& ended = *tasks.find(tasks.all().begin()->first);
+  tasks.advance(ended, TaskState::kSucceeded);
+  core_->state.refused_ends.insert(ended.id);
+  EXPECT_NE(page().find("tierpilot_tasks{state=\"ending\"} 1\n"), std::string::npos);
+  EXPECT_NE(page().find("tierpilot_tasks{state=\"waiting\"} 0\n"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tierpilot

@@ -152,7 +152,7 @@ TEST_F(OversightTest, ASlowPolicyIsDeposedWithAnEventAndStaysSoOverARestart) {
   ASSERT_TRUE(events) << events.error().message;
   ASSERT_THAT(*events, SizeIs(1));
   EXPECT_EQ(events->front().what, "deposed");
-  EXPECT_THAT(events->front().why, HasSubstr("could not be used"));
+  EXPECT_THAT(events->front().why, HasSubstr("20 of its last 20 answers could not be used"));
 
   ASSERT_TRUE(after.set_mode("dqn", PolicyMode::kAdvise));
   EXPECT_EQ(after.guard("dqn")->memory().standing, Standing::kTrusted);

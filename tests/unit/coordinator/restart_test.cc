@@ -59,6 +59,24 @@ TEST_F(Restart, AWaitingTaskWaitsForThoseThatAreLeft) {
   EXPECT_EQ(state_->tasks.find(6)->state, TaskState::kWaiting);
 }
 
+TEST_F(Restart, ReadsOfADatasetAreCountedOn) {
+  join("n1");
+  add_dataset("d", 1 << 20, "n1");
+  const auto read_it = [this] {
+    auto reader = spec();
+    reader.datasets = {{"d", false}};
+    const auto id = submit({reader})->first_task;
+    ASSERT_TRUE(exit("n1", assign(id, "n1"), success()));
+    flush();
+  };
+  read_it();
+  restart();
+  EXPECT_EQ(state_->catalog.find("d")->dataset.reads, 1U);
+  join("n1");
+  read_it();
+  EXPECT_EQ(state_->catalog.find("d")->dataset.reads, 2U);
+}
+
 TEST_F(Restart, ArgumentsAreKeptByteForByte) {
   auto odd = spec("odd");
   odd.argv = {"cat", "caf\xe9.txt", "gr\xc3\xbc\xc3\x9f", "\xed\xa0\x80", "a\"b\\\n", ""};

@@ -79,6 +79,8 @@ TEST_F(SharePromisesTest, WhatWasMadeStaysMadeWhileNoNodeIsBack) {
   pump();
   EXPECT_EQ(task(id).state, TaskState::kRunning);
   EXPECT_EQ(keeper_->share_of(id)->promise, "made");
+  pass(610);
+  EXPECT_THAT(keeper_->share_of(id)->promise, HasSubstr("made; late: its time was over 1"));
 }
 
 // What a node holds that is still away may have to run on those that are back.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -44,6 +45,14 @@ TEST_F(ArgumentsTest, VersionAndHelpEndWell) {
 TEST_F(ArgumentsTest, HelpOfAVerb) {
   EXPECT_EQ(parse({"node", "--help"}), kExitOk);
   EXPECT_NE(out_.str().find("show a node"), std::string::npos);
+}
+
+TEST_F(ArgumentsTest, HelpThatCannotBeWrittenFails) {
+  std::ofstream full("/dev/full");
+  if (!full) GTEST_SKIP() << "no /dev/full";
+  output_.out = &full;
+  EXPECT_EQ(parse({"node", "--help"}), kExitFailed);
+  EXPECT_NE(err_.str().find("standard output"), std::string::npos) << err_.str();
 }
 
 TEST_F(ArgumentsTest, HelpSaysNumbersAndTheirLimitsInWords) {

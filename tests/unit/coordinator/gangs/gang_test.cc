@@ -95,6 +95,7 @@ TEST_F(Gangs, SucceedWhenAllRanksHaveAndLetOthersBeginThen) {
   flush();
   EXPECT_EQ(stored(id)->state, TaskState::kSucceeded);
   EXPECT_EQ(stored(id + 2)->state, TaskState::kSucceeded);  // its first rank
+  EXPECT_EQ(state_->scores.ends().tasks.at(TaskState::kSucceeded), 1U) << "one task ended";
   place();
   EXPECT_THAT(a->started, SizeIs(3));
   EXPECT_EQ(state_->registry.find("a")->held.size(), 1u);

@@ -38,17 +38,19 @@ TEST(TaskBook, ThoseThatRunAreCountedAsTheyComeAndGo) {
   auto gang = task_at(3, 3, TaskState::kRunning);
   gang.spec.gang.ranks = 2;
   book.add({task_at(1, 5), task_at(2, 3, TaskState::kRunning), gang}, {{}, {}, {}});
-  EXPECT_EQ(book.running(), 1U) << "a gang is told by its ranks";
+  EXPECT_EQ(book.in_state(TaskState::kRunning), 1U) << "a gang is told by its ranks";
   book.advance(*book.find(1), TaskState::kAssigned);
+  EXPECT_EQ(book.in_state(TaskState::kAssigned), 1U);
   book.start(*book.find(1));
-  EXPECT_EQ(book.running(), 2U);
+  EXPECT_EQ(book.in_state(TaskState::kAssigned), 0U);
+  EXPECT_EQ(book.in_state(TaskState::kRunning), 2U);
   book.enqueue(*book.find(1));
   book.advance(*book.find(2), TaskState::kSucceeded);
-  EXPECT_EQ(book.running(), 0U);
+  EXPECT_EQ(book.in_state(TaskState::kRunning), 0U);
   book.advance(*book.find(1), TaskState::kAssigned);
   book.start(*book.find(1));
   book.remove(1);
-  EXPECT_EQ(book.running(), 0U);
+  EXPECT_EQ(book.in_state(TaskState::kRunning), 0U);
 }
 
 TEST(TaskBook, ATaskThatWaitedForAnotherIsQueuedAtItsPlace) {

@@ -211,5 +211,28 @@ TEST(TimeReport, HasABoundThatNoRowIsAbove) {
       << "by the truth nobody asks for a promise that is shorter than the run";
 }
 
+TEST(TimeReport, TellsNoPartOfWhatThereWasNoneOf) {
+  TimedSuite suite{.policies = {"whole"},
+                   .seeds = 2,
+                   .first_seed = 2001,
+                   .settings = {.units = 4, .jobs = 10, .sensitive_part = 0},
+                   .rules = {},
+                   .progress = {}};
+  const auto only_best_effort = run_timed_suite(suite);
+  ASSERT_TRUE(only_best_effort);
+  const auto& row = (*only_best_effort)["policies"][0];
+  for (const char* key : {"promises_kept_of_made", "promises_kept_of_made_least", "promises_made",
+                          "promises_made_on_trial", "promises_kept_of_asked"})
+    EXPECT_TRUE(row[key].is_null()) << key << ' ' << row[key];
+  EXPECT_TRUE((*only_best_effort)["bounds"][0]["promises_kept_of_asked"].is_null());
+  EXPECT_TRUE(row["best_effort_completion_s"].is_number());
+  suite.settings.sensitive_part = 1;
+  const auto none_of_it = run_timed_suite(suite);
+  ASSERT_TRUE(none_of_it);
+  const auto& other = (*none_of_it)["policies"][0];
+  EXPECT_TRUE(other["promises_made"].is_number());
+  EXPECT_TRUE(other["best_effort_completion_s"].is_null()) << other["best_effort_completion_s"];
+}
+
 }  // namespace
 }  // namespace tierpilot::sharing
