@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "tests/system/cluster.h"
+#include "tests/system/command_line.h"
 #include "tests/system/journal.h"
 
 namespace tierpilot::test {
@@ -108,6 +109,28 @@ TEST_F(StoppedDaemon, ADaemonStartedAnewWithinItsLeaseGivesItsTasksUp) {
   ASSERT_TRUE(eventually([&] { return cluster_->nodes_are_up(2) && runs().size() >= 2; }));
   EXPECT_FALSE(is_alive(first.pid));
   ASSERT_NO_FATAL_FAILURE(expect_success());
+}
+
+TEST_F(StoppedDaemon, OneThatIsGoneIsStillListedByTheNextCoordinator) {
+  cluster_->node(1).kill_now();
+  cluster_->coordinator().kill_now();
+  cluster_->start_coordinator();
+  const auto listed = [&] {
+    const auto all = tierctl_json(cluster_->address(), {"node", "list"});
+    for (const auto& node : all["nodes"])
+      if (node["info"]["name"] == Cluster::node_name(1)) return node;
+    return Json();
+  };
+  const auto state = [&] {
+    const auto node = listed();
+    return node.is_null() ? "not listed" : node["state"].get<std::string>();
+  };
+  EXPECT_EQ(state(), "expected");
+  EXPECT_TRUE(listed()["info"]["units"].is_null()) << "nobody has told this coordinator";
+  EXPECT_TRUE(eventually([&] { return state() == "lost"; }));
+  const auto shown = tierctl_json(cluster_->address(), {"node", "show", Cluster::node_name(1)});
+  ASSERT_FALSE(shown["notes"].empty());
+  EXPECT_EQ(shown["notes"][0]["what"], "lost");
 }
 
 }  // namespace

@@ -59,10 +59,20 @@ const std::vector<Column> kGpuColumns{{"GPU", "/name"},
                                       {"MEMORY MHZ", "/memory_clock_mhz", Format::kNumber},
                                       {"BUS BITS", "/bus_width_bits", Format::kNumber}};
 
+// What one that has not joined this coordinator is like nobody knows.
+ordered_json node_json(wire::NodeEntry::Reader node) {
+  auto value = message_json(node);
+  if (node.getInfo().getUnits() > 0) return value;
+  for (const char* part : {"info", "status"})
+    for (auto& figure : value[part])
+      if (figure.is_number()) figure = nullptr;
+  return value;
+}
+
 Result<int> list_nodes(Context& context, ClusterConnection& connection) {
   auto nodes = ordered_json::array();
   auto listed = for_each_node(
-      connection, [&](wire::NodeEntry::Reader node) { nodes.push_back(message_json(node)); });
+      connection, [&](wire::NodeEntry::Reader node) { nodes.push_back(node_json(node)); });
   if (!listed) return tl::unexpected(listed.error());
   return print(context.output, {{"nodes", nodes}},
                {{.rows = "/nodes",
@@ -101,7 +111,7 @@ Result<int> show_node(Context& context, ClusterConnection& connection, const std
   request.setName(name);
   auto answer = connection.call(kj::mv(request));
   if (!answer) return tl::unexpected(answer.error());
-  ordered_json value{{"node", message_json(answer->getNode())},
+  ordered_json value{{"node", node_json(answer->getNode())},
                      {"notes", messages_json(answer->getNotes())}};
   mark_untold(value["node"]["info"]);
   return print(
