@@ -192,7 +192,7 @@ TEST(Guard, ManyBadAnswersDeposeWhateverTheRewards) {
   EXPECT_EQ(guard.memory().standing, Standing::kTrusted);
   guard.answered(DecisionFault::kNotFinite);
   EXPECT_EQ(guard.memory().standing, Standing::kDeposed);
-  EXPECT_THAT(guard.take_events().at(0).why, HasSubstr("20 of its last 100 answers"));
+  EXPECT_THAT(guard.take_events().at(0).why, HasSubstr("20 of its last 20 answers"));
   for (int i = 0; i < 1000; ++i) guard.answered(DecisionFault::kSlow);
   EXPECT_EQ(guard.memory().standing, Standing::kDeposed) << "no probation while it stays slow";
   for (int i = 0; i < 100; ++i) guard.answered(DecisionFault::kNone);
