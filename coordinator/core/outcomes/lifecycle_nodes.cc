@@ -77,11 +77,12 @@ void Lifecycle::end_adopting() {
 
 void Lifecycle::give_up(NodeRecord& node, const std::string& why) {
   state_.registry.set_life(node, NodeLife::kLost);
-  if (node.has_left || std::exchange(node.was_lost, true))
+  if (node.has_left || std::exchange(node.was_lost, true)) {
     spdlog::info("node '{}': {}", node.facts.name, why);
-  else
+  } else {
     note(state_, node.facts.name, node.life_name(), why);
-  remember(state_, node);
+    remember(state_, node);
+  }
   node.link.reset();
   state_.catalog.forget_node(node.facts.name);
   state_.ending.forget_node(node.facts.name);
