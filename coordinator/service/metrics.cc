@@ -1,5 +1,7 @@
 #include "coordinator/service/metrics.h"
 
+#include <algorithm>
+
 #include "base/exposition.h"
 
 namespace tierpilot {
@@ -32,8 +34,14 @@ void tasks(Exposition& page, const ClusterState& state) {
   const size_t queued = state.tasks.queue().size() + state.tasks.shared_queue().size();
   size_t on_nodes = 0;
   for (const auto& [node, record] : state.registry.all()) on_nodes += record.tasks_left();
-  const size_t known = state.tasks.all().size(), ending = state.refused_ends.size();
-  const size_t elsewhere = queued + on_nodes + ending + parts_of_gangs(state.tasks);
+  const size_t known = state.tasks.all().size();
+  const auto is_whole = [&](uint64_t id) {
+    const auto* task = state.tasks.find(id);
+    return task && !task->rank;
+  };
+  const auto ending = std::ranges::count_if(state.refused_ends, is_whole);
+  const size_t elsewhere =
+      queued + on_nodes + static_cast<size_t>(ending) + parts_of_gangs(state.tasks);
   page.gauge(name, help, number(queued), {{"state", "queued"}});
   page.gauge(name, help, number(on_nodes), {{"state", "on_node"}});
   page.gauge(name, help, number(known - std::min(known, elsewhere)), {{"state", "waiting"}});

@@ -96,7 +96,7 @@ struct NodeRecord {
   NodeOrder order;
   std::string takes_none;  // why, as the node says; empty: it takes tasks
   bool has_left = false;   // its daemon said that it ends, and no other has joined since
-  bool was_lost = false;   // that is noted already, by an earlier coordinator
+  bool was_lost = false;   // since it joined last, which is noted for operators
   // What it holds; of one with more than fits its registration the rest follows.
   bool has_told_all = true;
 

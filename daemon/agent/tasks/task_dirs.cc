@@ -79,7 +79,7 @@ Result<fs::path> TaskDirs::make(AttemptId attempt, unsigned mode) const {
   const auto path = path_of(attempt);
   remover_->remove(path);
   // Somebody may have removed it. What it lies in the daemon has locked: that is not made anew.
-  if (::mkdir(root_.c_str(), 0755) == 0)
+  if (::mkdir(root_.c_str(), 0777) == 0)
     spdlog::warn("task directory {} was gone: it is made anew", root_.native());
   // By chmod: the umask must not keep the task out.
   if (::mkdir(path.c_str(), 0700) != 0 || ::chmod(path.c_str(), mode) != 0)

@@ -20,7 +20,7 @@ std::optional<double> part(double of, double all) {
 }
 
 std::optional<double> if_any(double seconds) {
-  return part(seconds, seconds > 0);
+  return seconds > 0 ? std::optional(seconds) : std::nullopt;
 }
 
 // Over the seeds in which there was something to measure; null: in none.
