@@ -2,14 +2,40 @@
 
 #include <algorithm>
 #include <charconv>
+#include <concepts>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "base/text/json_text.h"
+#include "base/text/json_whole.h"
 
 namespace tierpilot {
 
 using nlohmann::json;
+
+template <class Value>
+static void take(const json& in, Value& value) {
+  if constexpr (std::integral<Value> && !std::same_as<Value, bool>)
+    value = whole_number<Value>(in);
+  else
+    in.get_to(value);
+}
+
+template <std::integral Value>
+static void take(const json& in, std::vector<Value>& values) {
+  for (const auto& each : in.get_ref<const json::array_t&>()) take(each, values.emplace_back());
+}
+
+template <class Value>
+static void take(const json& in, const char* key, Value& value) {
+  take(in.at(key), value);
+}
+
+// Older stores lack some.
+template <class Value>
+static void take_if_any(const json& in, const char* key, Value& value) {
+  if (const auto found = in.find(key); found != in.end()) take(*found, value);
+}
 
 void from_json(const json& in, DatasetUse& use) {
   use.dataset = in.value("dataset", "");
@@ -18,8 +44,8 @@ void from_json(const json& in, DatasetUse& use) {
 
 void from_json(const json& in, DatasetVersion& version) {
   version.dataset = in.value("dataset", "");
-  version.version = in.value("version", uint64_t{0});
-  version.bytes = in.value("bytes", uint64_t{0});
+  take_if_any(in, "version", version.version);
+  take_if_any(in, "bytes", version.bytes);
   version.digest = parse_content_digest(in.value("digest", "")).value_or(ContentDigest{});
 }
 
@@ -78,193 +104,211 @@ static std::optional<Enum> named_if_any(const json& in, const char* key,
 }
 
 void from_json(const json& in, GangSpec& g) {
-  in.at("ranks").get_to(g.ranks);
+  take(in, "ranks", g.ranks);
   g.engine = named(in, "engine", parse_engine);
-  in.at("gpus_per_rank").get_to(g.gpus_per_rank);
-  in.at("ranks_per_node_min").get_to(g.ranks_per_node_min);
-  in.at("ranks_per_node_max").get_to(g.ranks_per_node_max);
-  in.at("estimate_ms").get_to(g.estimate_ms);
-  g.max_ranks = in.value("max_ranks", 0u);
-  in.at("max_restarts").get_to(g.max_restarts);
-  in.at("start_within_ms").get_to(g.start_within_ms);
+  take(in, "gpus_per_rank", g.gpus_per_rank);
+  take(in, "ranks_per_node_min", g.ranks_per_node_min);
+  take(in, "ranks_per_node_max", g.ranks_per_node_max);
+  take(in, "estimate_ms", g.estimate_ms);
+  take_if_any(in, "max_ranks", g.max_ranks);
+  take(in, "max_restarts", g.max_restarts);
+  take(in, "start_within_ms", g.start_within_ms);
 }
 
 void from_json(const json& in, ShareSpec& s) {
   s.wanted = true;
-  in.at("milli").get_to(s.milli);
-  in.at("latency_sensitive").get_to(s.latency_sensitive);
-  in.at("promise_ms").get_to(s.promise_ms);
+  take(in, "milli", s.milli);
+  take(in, "latency_sensitive", s.latency_sensitive);
+  take(in, "promise_ms", s.promise_ms);
   s.promise_on_trial = in.value("promise_on_trial", false);
-  in.at("estimate_ms").get_to(s.estimate_ms);
-  in.at("model_card").get_to(s.model_card);
+  take(in, "estimate_ms", s.estimate_ms);
+  take(in, "model_card", s.model_card);
   if (in.contains("engine")) s.engine = named(in, "engine", parse_engine);
 }
 
 void from_json(const json& in, TrainingGoal& q) {
-  in.at("weight").get_to(q.weight);
-  in.at("measure").get_to(q.measure);
-  in.at("rises").get_to(q.rises);
-  in.at("goal").get_to(q.goal);
-  in.at("deadline_ms").get_to(q.deadline_ms);
+  take(in, "weight", q.weight);
+  take(in, "measure", q.measure);
+  take(in, "rises", q.rises);
+  take(in, "goal", q.goal);
+  take(in, "deadline_ms", q.deadline_ms);
 }
 
 void from_json(const json& in, TaskSpec& s) {
-  in.at("name").get_to(s.name);
+  take(in, "name", s.name);
   for (const auto& argument : in.at("argv")) s.argv.push_back(exact_bytes(argument));
   for (const auto& variable : in.at("env"))
     s.env.emplace_back(exact_bytes(variable.at(0)), exact_bytes(variable.at(1)));
-  in.at("datasets").get_to(s.datasets);
-  in.at("units").get_to(s.units);
-  in.at("memory_bytes").get_to(s.memory_bytes);
-  in.at("float_operations").get_to(s.float_operations);
-  in.at("int_operations").get_to(s.int_operations);
-  in.at("time_limit_ms").get_to(s.time_limit_ms);
-  in.at("after").get_to(s.after);
-  in.at("node").get_to(s.node);
+  take(in, "datasets", s.datasets);
+  take(in, "units", s.units);
+  take(in, "memory_bytes", s.memory_bytes);
+  take(in, "float_operations", s.float_operations);
+  take(in, "int_operations", s.int_operations);
+  take(in, "time_limit_ms", s.time_limit_ms);
+  take(in, "after", s.after);
+  take(in, "node", s.node);
   s.memory_tier = in.value("memory_tier", "");  // not in older stores
-  s.priority = in.value("priority", 0);
-  s.max_units = in.value("max_units", uint32_t{0});
-  s.swap_room_bytes = in.value("swap_room_bytes", uint64_t{0});
-  if (in.contains("gang")) in.at("gang").get_to(s.gang);
-  if (in.contains("share")) in.at("share").get_to(s.share);
-  if (in.contains("quality")) in.at("quality").get_to(s.training_goal);
+  take_if_any(in, "priority", s.priority);
+  take_if_any(in, "max_units", s.max_units);
+  take_if_any(in, "swap_room_bytes", s.swap_room_bytes);
+  if (in.contains("gang")) take(in, "gang", s.gang);
+  if (in.contains("share")) take(in, "share", s.share);
+  if (in.contains("quality")) take(in, "quality", s.training_goal);
 }
 
 void from_json(const json& in, RankOf& r) {
-  in.at("gang").get_to(r.gang);
-  in.at("rank").get_to(r.rank);
-  in.at("pid").get_to(r.pid);
-  in.at("cpu_units").get_to(r.cpu_units);
-  in.at("gpus").get_to(r.gpus);
+  take(in, "gang", r.gang);
+  take(in, "rank", r.rank);
+  take(in, "pid", r.pid);
+  take(in, "cpu_units", r.cpu_units);
+  take(in, "gpus", r.gpus);
 }
 
 void from_json(const json& in, UnitShare& s) {
-  in.at("unit").get_to(s.unit);
-  in.at("milli").get_to(s.milli);
-  in.at("memory_bytes").get_to(s.memory_bytes);
-  in.at("preemptions").get_to(s.preemptions);
-  in.at("predicted_by").get_to(s.predicted_by);
-  in.at("predicted_milli").get_to(s.predicted_milli);
+  take(in, "unit", s.unit);
+  take(in, "milli", s.milli);
+  take(in, "memory_bytes", s.memory_bytes);
+  take(in, "preemptions", s.preemptions);
+  take(in, "predicted_by", s.predicted_by);
+  take(in, "predicted_milli", s.predicted_milli);
   s.predicted_s = number_or_zero(in, "predicted_s");
   s.used_milli = number_or_zero(in, "used_milli");
-  if (in.contains("gpu")) in.at("gpu").get_to(s.gpu);
+  if (in.contains("gpu")) take(in, "gpu", s.gpu);
   s.trial_end = named_if_any(in, "trial_end", parse_trial_end).value_or(TrialEnd::kNone);
 }
 
 void from_json(const json& in, TaskExit& e) {
   e.how = named(in, "how", parse_task_end);
-  in.at("code").get_to(e.code);
-  in.at("reason").get_to(e.reason);
-  in.at("cpu_user_ns").get_to(e.cpu_user_ns);
-  in.at("cpu_system_ns").get_to(e.cpu_system_ns);
-  in.at("max_resident_bytes").get_to(e.max_resident_bytes);
-  in.at("wall_ns").get_to(e.wall_ns);
-  in.at("io_read_bytes").get_to(e.io_read_bytes);
-  in.at("io_write_bytes").get_to(e.io_write_bytes);
-  in.at("written").get_to(e.written);
+  take(in, "code", e.code);
+  take(in, "reason", e.reason);
+  take(in, "cpu_user_ns", e.cpu_user_ns);
+  take(in, "cpu_system_ns", e.cpu_system_ns);
+  take(in, "max_resident_bytes", e.max_resident_bytes);
+  take(in, "wall_ns", e.wall_ns);
+  take(in, "io_read_bytes", e.io_read_bytes);
+  take(in, "io_write_bytes", e.io_write_bytes);
+  take(in, "written", e.written);
   // Older stores have none of these.
   e.node_fault = in.value("node_fault", false);
   e.memory_tier = in.value("memory_tier", "");
-  if (in.contains("memory")) in.at("memory").get_to(e.memory);
+  if (in.contains("memory")) take(in, "memory", e.memory);
 }
 
 void from_json(const json& in, ServedData& s) {
-  in.at("local_bytes").get_to(s.local_bytes);
-  in.at("promoted_bytes").get_to(s.promoted_bytes);
-  in.at("fetched_bytes").get_to(s.fetched_bytes);
-  in.at("evicted_bytes").get_to(s.evicted_bytes);
-  in.at("evicted_written_bytes").get_to(s.evicted_written_bytes);
-  in.at("latency_ns").get_to(s.latency_ns);
-  in.at("evict_gb_per_s").get_to(s.evict_gb_per_s);
-  in.at("reference_ns").get_to(s.reference_ns);
-  in.at("running_units").get_to(s.running_units);
+  take(in, "local_bytes", s.local_bytes);
+  take(in, "promoted_bytes", s.promoted_bytes);
+  take(in, "fetched_bytes", s.fetched_bytes);
+  take(in, "evicted_bytes", s.evicted_bytes);
+  take(in, "evicted_written_bytes", s.evicted_written_bytes);
+  take(in, "latency_ns", s.latency_ns);
+  take(in, "evict_gb_per_s", s.evict_gb_per_s);
+  take(in, "reference_ns", s.reference_ns);
+  take(in, "running_units", s.running_units);
   // Older stores lack these.
-  s.queued_ns = in.value("queued_ns", s.queued_ns);
-  s.evict_ns = in.value("evict_ns", s.evict_ns);
-  s.promote_ns = in.value("promote_ns", s.promote_ns);
-  s.fetch_ns = in.value("fetch_ns", s.fetch_ns);
+  take_if_any(in, "queued_ns", s.queued_ns);
+  take_if_any(in, "evict_ns", s.evict_ns);
+  take_if_any(in, "promote_ns", s.promote_ns);
+  take_if_any(in, "fetch_ns", s.fetch_ns);
 }
 
-void from_json(const json& in, CandidateRecord& c) {
-  in.at("node").get_to(c.node);
-  in.at("eligible").get_to(c.eligible);
-  in.at("free_fast_bytes").get_to(c.free_fast_bytes);
-  in.at("held_fast_bytes").get_to(c.held_fast_bytes);
-  in.at("held_slow_bytes").get_to(c.held_slow_bytes);
-  in.at("assigned_units").get_to(c.assigned_units);
-  in.at("units").get_to(c.units);
-  c.ranks = in.value("ranks", c.ranks);
-  c.q = optional_number(in, "q");
+// `find` has its value of a name; null: none.
+template <class Find>
+static CandidateRecord candidate_of(const Find& find) {
+  CandidateRecord c;
+  const auto need = [&](const char* key, auto& value) {
+    const json* found = find(key);
+    if (!found) throw std::invalid_argument(std::string("a candidate has no '") + key + "'");
+    take(*found, value);
+  };
+  need("node", c.node);
+  need("eligible", c.eligible);
+  need("free_fast_bytes", c.free_fast_bytes);
+  need("held_fast_bytes", c.held_fast_bytes);
+  need("held_slow_bytes", c.held_slow_bytes);
+  need("assigned_units", c.assigned_units);
+  need("units", c.units);
+  if (const json* ranks = find("ranks")) take(*ranks, c.ranks);
+  if (const json* q = find("q"); q && !q->is_null()) c.q = q->get<double>();
+  return c;
+}
+
+static const json* member_of(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() ? nullptr : &*found;
 }
 
 // Older stores have an object for each candidate, newer ones an array for each member.
 static void read_candidates(const json& in, std::vector<CandidateRecord>& candidates) {
   if (in.is_array()) {
-    in.get_to(candidates);
+    for (const auto& each : in)
+      candidates.push_back(candidate_of([&](const char* key) { return member_of(each, key); }));
     return;
   }
-  for (size_t i = 0; i < in.at("node").size(); ++i) {
-    json row = json::object();
-    for (const auto& [name, column] : in.items()) row[name] = column.at(i);
-    candidates.push_back(row.get<CandidateRecord>());
-  }
+  // Not copied into objects: what is nested deep would be the end of the stack.
+  for (size_t i = 0; i < in.at("node").size(); ++i)
+    candidates.push_back(candidate_of([&](const char* key) {
+      const json* column = member_of(in, key);
+      return column ? &column->at(i) : nullptr;
+    }));
 }
 
 void from_json(const json& in, RewardRecord& r) {
-  in.at("utilisation").get_to(r.utilisation);
+  take(in, "utilisation", r.utilisation);
   r.latency_term = number_or_zero(in, "latency_term");
   r.penalty_term = number_or_zero(in, "penalty_term");
-  in.at("latency_ns").get_to(r.latency_ns);
-  in.at("reference_ns").get_to(r.reference_ns);
-  in.at("evicted_bytes").get_to(r.evicted_bytes);
-  in.at("evict_gb_per_s").get_to(r.evict_gb_per_s);
+  take(in, "latency_ns", r.latency_ns);
+  take(in, "reference_ns", r.reference_ns);
+  take(in, "evicted_bytes", r.evicted_bytes);
+  take(in, "evict_gb_per_s", r.evict_gb_per_s);
   r.reward = optional_number(in, "reward");
 }
 
 void from_json(const json& in, GangDecision& d) {
   d.expected_h = number_or_zero(in, "expected_h");
-  in.at("heuristic").get_to(d.heuristic);
+  take(in, "heuristic", d.heuristic);
   d.heuristic_h = number_or_zero(in, "heuristic_h");
-  in.at("standing").get_to(d.standing);
+  take(in, "standing", d.standing);
 }
 
 void from_json(const json& in, UnitLook& look) {
-  in.at("node").get_to(look.node);
-  in.at("unit").get_to(look.unit);
+  take(in, "node", look.node);
+  take(in, "unit", look.unit);
   look.gpu = in.value("gpu", "");
-  in.at("free_milli").get_to(look.free_milli);
-  in.at("free_memory_bytes").get_to(look.free_memory_bytes);
-  in.at("tasks").get_to(look.tasks);
+  take(in, "free_milli", look.free_milli);
+  take(in, "free_memory_bytes", look.free_memory_bytes);
+  take(in, "tasks", look.tasks);
   look.refused = in.value("refused", "");
 }
 
 void from_json(const json& in, DecisionRecord& d) {
-  in.at("task").get_to(d.attempt.task);
-  in.at("attempt").get_to(d.attempt.attempt);
-  in.at("policy").get_to(d.policy);
-  in.at("node").get_to(d.node);
-  in.at("explored").get_to(d.explored);
-  in.at("fallback").get_to(d.fallback);
-  in.at("reason").get_to(d.reason);
-  in.at("decide_ns").get_to(d.decide_ns);
-  in.at("weights_version").get_to(d.weights_version);
-  in.at("at_ms").get_to(d.at_ms);
-  in.at("utilisation").get_to(d.utilisation);
+  take(in, "task", d.attempt.task);
+  take(in, "attempt", d.attempt.attempt);
+  take(in, "policy", d.policy);
+  take(in, "node", d.node);
+  take(in, "explored", d.explored);
+  take(in, "fallback", d.fallback);
+  take(in, "reason", d.reason);
+  take(in, "decide_ns", d.decide_ns);
+  take(in, "weights_version", d.weights_version);
+  take(in, "at_ms", d.at_ms);
+  take(in, "utilisation", d.utilisation);
   d.operations = number_or_zero(in, "operations");
-  in.at("data_bytes").get_to(d.data_bytes);
-  in.at("writes").get_to(d.writes);
+  take(in, "data_bytes", d.data_bytes);
+  take(in, "writes", d.writes);
   read_candidates(in.at("candidates"), d.candidates);
   // Older stores have the one, newer ones the other.
-  d.considered = in.value("considered", static_cast<uint32_t>(d.candidates.size()));
+  d.considered = static_cast<uint32_t>(d.candidates.size());
+  take_if_any(in, "considered", d.considered);
   d.mode = named_if_any(in, "mode", parse_policy_mode);
   d.arm = named_if_any(in, "arm", parse_arm);
   d.proposed = in.value("proposed", "");
   d.kept_back_for = in.value("kept_back_for", "");
-  d.kept_back_ms = in.value("kept_back_ms", int64_t{0});
-  d.eligible = in.value("eligible", d.considered);
-  if (in.contains("encoded")) in.at("encoded").get_to(d.encoded);
-  if (in.contains("reward")) in.at("reward").get_to(d.reward);
-  if (in.contains("unit_looks")) in.at("unit_looks").get_to(d.unit_looks);
+  take_if_any(in, "kept_back_ms", d.kept_back_ms);
+  d.eligible = d.considered;
+  take_if_any(in, "eligible", d.eligible);
+  if (in.contains("encoded")) take(in, "encoded", d.encoded);
+  if (in.contains("reward")) take(in, "reward", d.reward);
+  if (in.contains("unit_looks")) take(in, "unit_looks", d.unit_looks);
   if (in.contains("gang")) d.gang = in.at("gang").get<GangDecision>();
 }
 

@@ -3,17 +3,20 @@
 #pragma once
 
 #include <concepts>
-#include <limits>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace tierpilot {
 
-// Throws nlohmann's type_error for what is no whole number from 0 to the type's end.
-template <std::unsigned_integral Whole, class Json>
+// Throws nlohmann's type_error for what is no whole number of the type.
+template <std::integral Whole, class Json>
 Whole whole_number(const Json& value) {
-  if (!value.is_number_unsigned() ||
-      value.template get<uint64_t>() > std::numeric_limits<Whole>::max())
-    throw Json::type_error::create(302, "it has to be a whole number", &value);
+  const bool fits =
+      value.is_number_unsigned()
+          ? std::in_range<Whole>(value.template get<uint64_t>())
+          : value.is_number_integer() && std::in_range<Whole>(value.template get<int64_t>());
+  if (!fits) throw Json::type_error::create(302, "it has to be a whole number", &value);
   return value.template get<Whole>();
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/text/json_text.h"
+#include "base/text/json_whole.h"
 #include "coordinator/json_writer.h"
 #include "coordinator/store/records.h"
 #include "model/names.h"
@@ -26,10 +27,8 @@ std::string measured_text(const PairMeasured& measured) {
 Result<PairMeasured> parse_measured(const std::string& text) {
   try {
     const auto in = parse_json<nlohmann::json>(text);
-    if (!in.at("times").is_number_unsigned())
-      return fail(ErrorCode::kInvalid, "store: what was measured of a pair: 'times' is no count");
     return PairMeasured{in.at("ln").get<double>(), in.at("weight").get<double>(),
-                        in.at("times").get<uint32_t>(), in.value("thought", 0.0)};
+                        whole_number<uint32_t>(in.at("times")), in.value("thought", 0.0)};
   } catch (const nlohmann::json::exception& e) {
     return fail(ErrorCode::kInvalid,
                 std::string("store: what was measured of a pair: ") + e.what());

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text/json_text.h"
+#include "base/text/json_whole.h"
 #include "coordinator/job_point.h"
 #include "coordinator/store/records.h"
 #include "coordinator/store/rows.h"
@@ -31,14 +32,14 @@ json point_json(const JobPoint& point) {
 
 JobPoint point_of(const json& in) {
   JobPoint point;
-  in.at(0).get_to(point.attempt);
-  in.at(1).get_to(point.at_ms);
-  in.at(2).get_to(point.iteration);
-  in.at(3).get_to(point.iterations);
-  in.at(4).get_to(point.samples);
-  in.at(5).get_to(point.cpu_ns);
-  in.at(6).get_to(point.milli_units);
-  in.at(7).get_to(point.waited_ns);
+  point.attempt = whole_number<decltype(point.attempt)>(in.at(0));
+  point.at_ms = whole_number<decltype(point.at_ms)>(in.at(1));
+  point.iteration = whole_number<decltype(point.iteration)>(in.at(2));
+  point.iterations = whole_number<decltype(point.iterations)>(in.at(3));
+  point.samples = whole_number<decltype(point.samples)>(in.at(4));
+  point.cpu_ns = whole_number<decltype(point.cpu_ns)>(in.at(5));
+  point.milli_units = whole_number<decltype(point.milli_units)>(in.at(6));
+  point.waited_ns = whole_number<decltype(point.waited_ns)>(in.at(7));
   point.loss = figure_of(in.at(kNumbers));
   for (const auto& [name, figure] : in.at(kNumbers + 1).items())
     point.measures.emplace_back(name, figure_of(figure));

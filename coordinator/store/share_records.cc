@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text/json_text.h"
+#include "base/text/json_whole.h"
 #include "coordinator/json_writer.h"
 #include "coordinator/store/records.h"
 #include "coordinator/store/rows.h"
@@ -25,15 +26,16 @@ Result<PastRuns> parse_past_runs(const std::string& text) {
   PastRuns runs;
   try {
     const auto in = parse_json<nlohmann::json>(text);
-    in.at("ended_ms").get_to(runs.ended_ms);
+    runs.ended_ms = whole_number<int64_t>(in.at("ended_ms"));
     in.at("longest_s").get_to(runs.longest_s);
     // Earlier versions knew one of each.
     runs.longest_before_s = in.value("longest_before_s", 0.0);
-    runs.memory_before_bytes = in.value("memory_before_bytes", uint64_t{0});
-    in.at("memory_bytes").get_to(runs.memory_bytes);
+    if (in.contains("memory_before_bytes"))
+      runs.memory_before_bytes = whole_number<uint64_t>(in.at("memory_before_bytes"));
+    runs.memory_bytes = whole_number<uint64_t>(in.at("memory_bytes"));
     in.at("milli").get_to(runs.milli);
     in.at("run_s").get_to(runs.run_s);
-    in.at("runs").get_to(runs.runs);
+    runs.runs = whole_number<uint32_t>(in.at("runs"));
     if (in.contains("start_s")) runs.start_s = in.at("start_s").get<double>();
   } catch (const nlohmann::json::exception& e) {
     return fail(ErrorCode::kInvalid, std::string("store: runs of a name: ") + e.what());

@@ -67,6 +67,8 @@ namespace {
 class ShallowReader : public nlohmann::detail::json_sax_dom_parser<json> {
  public:
   using json_sax_dom_parser::json_sax_dom_parser;
+  // No message has one; what is too large for a whole number would be undefined there.
+  bool number_float(number_float_t, const string_t&) { return false; }
   bool start_array(size_t elements) {
     return ++depth_ <= kMaxDepth && json_sax_dom_parser::start_array(elements);
   }
@@ -116,7 +118,7 @@ Result<ExecMessage> decode(std::span<const uint8_t> bytes) {
     json message;
     ShallowReader reader(message, true);
     if (!json::sax_parse(bytes.begin(), bytes.end(), &reader, json::input_format_t::cbor))
-      return fail(ErrorCode::kInvalid, "executor message: nested too deeply");
+      return fail(ErrorCode::kInvalid, "executor message: nested too deeply, or with a fraction");
     return alternative(message.at(0).get<size_t>(), message.at(1));
   } catch (const std::exception& error) {
     return fail(ErrorCode::kInvalid, fmt::format("executor message: {}", error.what()));

@@ -110,7 +110,8 @@ std::vector<TrackedRange> trackable_ranges(const std::vector<Mapping>& mappings,
     // Edges inside a huge page belong to base pages: they make ranges of their own.
     const uint64_t first = (mapping.start + page - 1) & ~uint64_t{page - 1};
     const uint64_t last = mapping.end & ~uint64_t{page - 1};
-    if (first >= last) {
+    // At the end of all addresses the next huge page is the first one.
+    if (first >= last || first < mapping.start) {
       ranges.push_back({mapping.start, mapping.end, mapping.page_bytes});
       continue;
     }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text/json_text.h"
+#include "base/text/json_whole.h"
 #include "daemon/probe/active/observation.h"
 
 namespace tierpilot {
@@ -94,10 +95,10 @@ Result<ProbeObservation> observation_from_line(std::string_view line) {
   };
   if (!json.is_object()) return bad();
   try {
-    ProbeObservation observation{.tier = json.at("tier").get<size_t>(),
+    ProbeObservation observation{.tier = whole_number<size_t>(json.at("tier")),
                                  .figure = json.at("figure").get<std::string>(),
                                  .text = json.at("text").get<std::string>(),
-                                 .latency_counts = json.at("counts").get<LatencyCounts>()};
+                                 .latency_counts = latency_counts_from_json(json.at("counts"))};
     if (json.contains("value")) observation.value = json["value"].get<double>();
     return observation;
   } catch (const nlohmann::json::exception&) {

@@ -24,6 +24,7 @@ nlohmann::ordered_json operations_to_json(const OperationRates& rates);
 
 // The inverses, between a probe server and its owner. They throw nlohmann::json::exception when
 // something is missing or of another type; the qualities are worked out anew.
+LatencyCounts latency_counts_from_json(const nlohmann::json& json);
 TierMeasurement measurement_from_json(const nlohmann::json& json);
 TierSpec tier_from_json(const nlohmann::json& json);
 nlohmann::ordered_json options_to_json(const ProbeOptions& options);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_whole.h"
 #include "daemon/probe/active/json.h"
 
 namespace tierpilot {
@@ -13,26 +14,38 @@ Measure measure_of(const json& object, const std::string& key) {
   return {std::nullopt, object.value(key + "_unavailable", "")};
 }
 
+template <class Whole>
+Whole whole(const json& object, const char* key) {
+  return whole_number<Whole>(object.at(key));
+}
+
 // Null is -1.
-int id_of(const json& object, const std::string& key) {
-  return object.at(key).is_null() ? -1 : object.at(key).get<int>();
+int id_of(const json& object, const char* key) {
+  return object.at(key).is_null() ? -1 : whole<int>(object, key);
 }
 
 }  // namespace
+
+LatencyCounts latency_counts_from_json(const json& json) {
+  LatencyCounts counts;
+  for (const auto& each : json)
+    counts.emplace_back(whole_number<uint64_t>(each.at(0)), whole_number<uint64_t>(each.at(1)));
+  return counts;
+}
 
 TierSpec tier_from_json(const json& json) {
   return {.name = json.at("tier"),
           .kind = json.at("kind"),
           .numa_node = id_of(json, "numa_node"),
           .directory = json.at("directory").is_null() ? "" : json.at("directory"),
-          .capacity_bytes = json.at("capacity_bytes")};
+          .capacity_bytes = whole<uint64_t>(json, "capacity_bytes")};
 }
 
 TierMeasurement measurement_from_json(const json& json) {
   TierMeasurement tier{.tier = tier_from_json(json),
                        .initiator_node = id_of(json, "initiator_node")};
   const auto& latency = json.at("latency_ns");
-  tier.latency_counts = latency.at("histogram").get<LatencyCounts>();
+  tier.latency_counts = latency_counts_from_json(latency.at("histogram"));
   for (const auto& [ns, count] : tier.latency_counts) tier.latency_ns.add(ns, count);
   tier.latency_p50_ns = measure_of(latency, "p50");
   tier.latency_p99_ns = measure_of(latency, "p99");
@@ -48,10 +61,10 @@ TierMeasurement measurement_from_json(const json& json) {
   tier.promote_start_ns = measure_of(json, "promote_start_ns");
   tier.method = json.at("method");
   for (const auto& [figure, seen] : json.at("figure_quality").items())
-    tier.evidence[figure] = {seen.at("spread"), seen.at("rounds")};
+    tier.evidence[figure] = {seen.at("spread"), whole<int>(seen, "rounds")};
   tier.spread = json.at("spread");
-  tier.rounds = json.at("rounds");
-  tier.surroundings = {.cpus = std::max(1, json.at("cpus").get<int>()),
+  tier.rounds = whole<int>(json, "rounds");
+  tier.surroundings = {.cpus = std::max(1, whole<int>(json, "cpus")),
                        .load_1min = json.at("load_1min")};
   if (const auto& others = json.at("others_cpu_share"); !others.is_null())
     tier.surroundings.others_cpu_share = others.get<double>();
@@ -73,15 +86,15 @@ nlohmann::ordered_json options_to_json(const ProbeOptions& options) {
 }
 
 ProbeOptions options_from_json(const json& json) {
-  return {.rounds = json.at("rounds"),
+  return {.rounds = whole<int>(json, "rounds"),
           .latency = json.at("latency"),
           .bandwidth = json.at("bandwidth"),
           .eviction = json.at("eviction"),
-          .timeout = std::chrono::milliseconds(json.at("timeout_ms").get<int64_t>()),
-          .enough = std::chrono::milliseconds(json.at("enough_ms").get<int64_t>()),
-          .node_footprint_bytes = json.at("node_footprint_bytes"),
-          .directory_footprint_bytes = json.at("directory_footprint_bytes"),
-          .transfer_bytes = json.at("transfer_bytes")};
+          .timeout = std::chrono::milliseconds(whole<int64_t>(json, "timeout_ms")),
+          .enough = std::chrono::milliseconds(whole<int64_t>(json, "enough_ms")),
+          .node_footprint_bytes = whole<uint64_t>(json, "node_footprint_bytes"),
+          .directory_footprint_bytes = whole<uint64_t>(json, "directory_footprint_bytes"),
+          .transfer_bytes = whole<uint64_t>(json, "transfer_bytes")};
 }
 
 }  // namespace tierpilot

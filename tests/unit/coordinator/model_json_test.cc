@@ -152,5 +152,39 @@ TEST(ModelJson, RefusesCandidatesThatDoNotFit) {
   }
 }
 
+// A store from elsewhere: of any number nlohmann makes one that fits the type.
+TEST(ModelJson, RefusesNumbersThatAreNotWholeOrDoNotFit) {
+  const auto rank = [](const std::string& number, const std::string& units = "0") {
+    return parse_rank(R"({"gang": 1, "rank": )" + number + R"(, "pid": -1, "gpus": [],
+                          "cpu_units": [)" +
+                      units + "]}");
+  };
+  EXPECT_TRUE(rank("4294967295", "4294967295"));
+  for (const char* wrong : {"4294967296", "-1", "1.5", "1e300", "true", "null", "\"1\""}) {
+    EXPECT_FALSE(rank(wrong)) << wrong;
+    EXPECT_FALSE(rank("1", wrong)) << wrong;
+  }
+  const auto wrong = parse_spec(R"({"name": "a", "argv": [], "env": [], "datasets": [],
+                                    "units": 1e300})");
+  ASSERT_FALSE(wrong);
+  EXPECT_THAT(wrong.error().message, HasSubstr("whole number"));
+  DecisionRecord decision;
+  auto json = parse_json<nlohmann::json>(decision_text(decision));
+  json["considered"] = -1;
+  EXPECT_FALSE(parse_decision(json.dump()));
+}
+
+TEST(ModelJson, WhatIsNestedDeepIsNotCopied) {
+  DecisionRecord decision;
+  decision.candidates = {{"n", true, std::nullopt}};
+  std::string text = decision_text(decision);
+  const std::string deep(1'000'000, '['), back(1'000'000, ']');
+  const auto at = text.find("\"candidates\":{") + std::string_view("\"candidates\":{").size();
+  text.insert(at, "\"a\":[" + deep + back + "],");
+  const auto read = parse_decision(text);
+  ASSERT_TRUE(read) << read.error().message << ": nobody looks at it";
+  EXPECT_EQ(read->candidates.size(), 1U);
+}
+
 }  // namespace
 }  // namespace tierpilot::testing
